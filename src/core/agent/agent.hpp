@@ -1,0 +1,99 @@
+// core/agent/agent.hpp — the endpoint of one rank in one session (P1–P4) as a pure state machine:
+// it cuts the ops of the session into fragments, keeps each lane's window, repeats what was lost,
+// and puts results where they belong. No clock, socket or thread; time comes in as arguments.
+//
+//   submit(op)               appends a collective; its memory must stay until its Done event
+//   receive(now, packet)     takes one packet of this session
+//   poll_transmit(now, out)  the next packet to send, until there is none; what it points at stays
+//                            valid until the next receive(), timeout() or submit()
+//   poll_event(out)          Done and Failed, until there is none
+//   deadline()               when to call timeout(now); may change after any call above
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "base/types.hpp"
+#include "nir/plan.hpp"
+#include "wire/descriptor.hpp"
+#include "wire/header.hpp"
+
+namespace cais::agent {
+
+struct Config {
+  SessionId session;
+  Epoch epoch;
+  Rank rank;
+  std::uint16_t ranks;
+  std::uint8_t lanes;              // of the session
+  std::uint32_t window_fragments;  // W of each lane
+  std::uint64_t tag_seed;
+  Duration rto_initial = std::chrono::milliseconds(20);
+  Duration rto_min = std::chrono::milliseconds(2);   // floor (P2)
+  Duration rto_max = std::chrono::milliseconds(500); // cap of the back-off
+};
+
+/// One collective. `send` and `recv` follow nir/plan.hpp: `recv` of an all_gather holds `ranks`
+/// units in rank order, `send` of a reduce_scatter holds `ranks` units. They may be the same
+/// memory where the plan's units line up (all_reduce in place).
+struct Submit {
+  std::uint64_t op;  // the caller's number for it; comes back in Done
+  DescriptorHash descriptor;
+  nir::Plan plan;    // of that descriptor
+  const std::byte* send;
+  std::byte* recv;
+};
+
+/// One packet for the switch that serves `lane`.
+struct Transmit {
+  Lane lane;
+  std::span<const std::byte> header;   // header_bytes, ready to send
+  std::span<const std::byte> payload;  // a view of the tensor itself
+  std::span<const std::byte> padding;  // zeros behind it, up to the fragment's size
+};
+
+struct Done {
+  std::uint64_t op;
+};
+/// P12: the switch refused the op. All later ops of the session fail with it.
+struct Mismatched {
+  std::uint64_t op;
+  Rank first, second;
+  DescriptorHash first_descriptor, second_descriptor;
+};
+using Event = std::variant<Done, Mismatched>;
+
+struct Counters {
+  std::uint64_t sent = 0, repeated = 0, received = 0, accepted = 0;
+  std::uint64_t dropped_malformed = 0, dropped_tag = 0, dropped_foreign = 0, dropped_stale = 0;
+  std::uint64_t naks = 0, timeouts = 0;
+};
+
+class Agent {
+ public:
+  explicit Agent(const Config& config);
+  ~Agent();
+
+  void submit(const Submit& op);
+  void receive(Instant now, std::span<const std::byte> packet);
+  bool poll_transmit(Instant now, Transmit& out);
+  bool poll_event(Event& out);
+  Instant deadline() const;
+  void timeout(Instant now);
+
+  const Counters& counters() const;
+  /// Smoothed round-trip time; zero before the first sample.
+  Duration smoothed_rtt() const;
+  /// Whether every submitted op is done.
+  bool idle() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cais::agent

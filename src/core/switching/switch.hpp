@@ -1,0 +1,110 @@
+// core/switching/switch.hpp — the aggregation switch (P5–P14) as a pure state machine: sessions,
+// their lanes and slots. No clock, socket or thread. One object serves the lanes that one worker
+// was given; it never shares a slot with another.
+//
+//   open/define/bind/close   the management interface: sessions, descriptors, where ranks speak from
+//   receive(port, packet)    takes one packet; its buffer is kept until its slot has been summed
+//   poll_transmit(out)       the next packet to send, until there is none; what it points at stays
+//                            valid until the next receive(), close() or destruction
+//   poll_event(out)          what the runtime should know, until there is none
+//
+// It has no timers: agents hold all that are needed for progress (P2).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "base/buffer.hpp"
+#include "base/result.hpp"
+#include "base/types.hpp"
+#include "core/switching/limits.hpp"
+#include "nir/plan.hpp"
+#include "wire/descriptor.hpp"
+#include "wire/header.hpp"
+
+namespace cais::switching {
+
+/// Where a packet came from, and where answers go. The runtime maps it to a socket address.
+using Port = Strong<struct PortTag, std::uint32_t>;
+
+struct SessionConfig {
+  SessionId session;
+  Epoch epoch;
+  std::uint16_t ranks;
+  std::uint8_t lanes;              // of the session; this object may serve some of them only
+  std::uint64_t lanes_served;      // bit l: lane l is ours
+  std::uint32_t window_fragments;  // W, a power of two
+  std::uint32_t payload_bytes_max; // of one fragment
+  std::uint64_t tag_seed;
+};
+
+/// One packet to one or more ranks of a session. Header bytes are ready to send.
+struct Transmit {
+  std::span<const std::byte> header;
+  std::span<const std::byte> payload;
+  std::span<const Port> ports;
+};
+
+/// P12: two ranks called different collectives at the same place.
+struct MismatchEvent {
+  SessionId session;
+  Rank first, second;
+  DescriptorHash first_descriptor, second_descriptor;
+};
+/// P6: a newer seq on an unfinished slot: a rank broke the rules.
+struct ViolationEvent {
+  SessionId session;
+  Rank rank;
+  Lane lane;
+  Seq seq;
+};
+using Event = std::variant<MismatchEvent, ViolationEvent>;
+
+/// Why a packet changed nothing (P13). One counter each; I8: received = accepted + Σ dropped.
+enum class Drop : std::uint8_t {
+  none, malformed, wrong_tag, unknown_session, wrong_epoch, wrong_lane, wrong_port,
+  rank_out_of_range, wrong_kind, unknown_descriptor, bad_length, stale_seq, repeat_unfinished,
+  violation, mismatch, count_,
+};
+const char* to_string(Drop drop);
+
+struct Counters {
+  std::uint64_t received = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t dropped[static_cast<std::size_t>(Drop::count_)] = {};
+  std::uint64_t repeats_answered = 0;   // P7
+  std::uint64_t naks_sent = 0;          // P11
+  std::uint64_t slots_finished = 0;
+};
+
+class Switch {
+ public:
+  Switch();
+  ~Switch();
+
+  Result<void> open(const SessionConfig& config);
+  /// P14. Lowers the descriptor to a plan and keeps it; again with the same bytes is a no-op.
+  Result<void> define(SessionId session, const wire::CommDescriptor& descriptor);
+  /// From now on `rank` speaks from `port` alone (P13) and results for it go there.
+  Result<void> bind(SessionId session, Rank rank, Port port);
+  /// P20: slots, plans and buffers of the session come back.
+  void close(SessionId session);
+
+  /// `packet` without an owner is copied if it must be kept.
+  Drop receive(Port port, Packet packet);
+  bool poll_transmit(Transmit& out);
+  bool poll_event(Event& out);
+
+  const Counters& counters() const;
+  /// I5: slots owned by open fragments, over all sessions.
+  std::size_t slots_in_use() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cais::switching

@@ -1,0 +1,73 @@
+// wire/header.hpp — the aggregation header: 40 bytes, network byte order, right behind UDP, in
+// front of the payload. docs/wire.md draws it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/types.hpp"
+
+namespace cais::wire {
+
+inline constexpr std::uint8_t version = 1;
+
+enum class Kind : std::uint8_t {
+  contribution = 1,  // rank → switch: the rank's payload of a fragment
+  result = 2,        // switch → rank: a sum, a shard or a routed payload
+  done = 3,          // switch → rank: the fragment is finished and owes this rank no payload
+  nak = 4,           // switch → rank: `seq` is the first missing one of your lane (P11)
+  want = 5,          // rank → switch: repeat; payload: bitmap of ranks whose payloads I lack (P10)
+  mismatch = 6,      // switch → rank: the op is refused; payload: Mismatch (P12)
+};
+
+/// Bits of Header::flags.
+inline constexpr std::uint8_t flag_repeat = 0x01;  // sent before; no RTT sample from its answer
+
+struct Header {
+  SessionId session{};        //  0: whose slots; never 0
+  Seq seq{};                  //  4: place in the lane; slot = seq mod 2W (P5)
+  Epoch epoch{};              //  8: P15: packets of another epoch are dropped
+  Rank rank{};                // 10: contribution: who sends; result: whose payload (concat, route)
+  Lane lane{};                // 12: [0, lanes of the session)
+  Kind kind{};                // 13
+  std::uint8_t flags = 0;     // 14
+  std::uint8_t level = 0;     // 15: low nibble: tree level, 0 at the ranks; high nibble: version
+  DescriptorHash descriptor{};  // 16: which op this is (P12)
+  std::uint32_t chunk = 0;    // 24: index of the chunk in the op
+  std::uint32_t offset = 0;   // 28: first byte of the payload in its unit, in steps of 8 bytes
+  std::uint64_t tag = 0;      // 32: checksum of bytes [0, 32) and the payload, seeded per session
+};
+
+inline constexpr std::size_t header_bytes = 40;
+static_assert(header_bytes <= 48, "the promise of the wire format");
+static_assert(header_bytes % 8 == 0, "the payload stays aligned for every dtype");
+
+/// Why a packet was not parsed, or not accepted (P13). Each has its counter.
+enum class ParseError : std::uint8_t { none, too_short, bad_version, bad_kind, zero_session };
+
+/// Writes the 32 bytes before the tag, then the tag over them and the payload.
+/// `out` holds at least header_bytes. `seed` is the session's.
+void serialize(const Header& header, std::span<const std::byte> payload, std::uint64_t seed,
+               std::span<std::byte, header_bytes> out);
+
+/// The tag of a payload that lies in two pieces (data and padding).
+void serialize(const Header& header, std::span<const std::byte> payload,
+               std::span<const std::byte> padding, std::uint64_t seed,
+               std::span<std::byte, header_bytes> out);
+
+/// Reads a header. Any bytes may come in; nothing but ParseError comes of bad ones.
+ParseError parse(std::span<const std::byte> packet, Header& out);
+
+/// Whether the tag of a packet that `parse` accepted is right for header and payload.
+bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed);
+
+/// One line for logs and test scenarios: "contribution session 7 epoch 1 lane 0 seq 5 rank 2 …".
+std::string to_string(const Header& header);
+const char* to_string(Kind kind);
+const char* to_string(ParseError error);
+
+}  // namespace cais::wire
