@@ -1,0 +1,159 @@
+"""Runs every test of the repository and ends with one line: `N passed, N failed`.
+
+Parts, in order: the C++ tests (preset dev), the Python tests, and the C++ tests of the pure rooms
+under AddressSanitizer + UndefinedBehaviorSanitizer and under ThreadSanitizer. A part that cannot be
+built or started counts as one failure. With --soak-minutes the C++ and Python tests repeat in
+random order until the time is up or one fails.
+"""
+import argparse
+import dataclasses
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+REPORTS = ROOT / "build" / "test-reports"
+# What runs under the sanitizers: the rooms that hold no socket, and the threads of shared memory.
+SANITIZED_ROOMS = r"^(base|wire|numeric|nir|core|switching|agent|io|runtime|shm|arena|allocator)"
+PART_MINUTES_MAX = 25
+
+
+@dataclasses.dataclass
+class Part:
+    """How one part of the tests ended."""
+
+    name: str
+    passed: int = 0
+    skipped: int = 0
+    failures: list[str] = dataclasses.field(default_factory=list)
+    seconds: float = 0.0
+
+
+def run(command: list[str], **options) -> int:
+    """Runs to the end, output to the terminal; 124 when it took longer than a part may."""
+    try:
+        return subprocess.run(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=60 * PART_MINUTES_MAX, **options
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return 124
+
+
+def read_report(part: Part, report: pathlib.Path, status: int) -> None:
+    """Counts the cases of a JUnit file; a missing one, or a bad status without a culprit, fails."""
+    if report.exists():
+        for case in ElementTree.parse(report).iter("testcase"):
+            name = f"{case.get('classname')}::{case.get('name')}"
+            if case.find("failure") is not None or case.find("error") is not None:
+                part.failures.append(name)
+            elif case.get("status") == "fail":
+                part.failures.append(name)
+            elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+                part.skipped += 1
+            else:
+                part.passed += 1
+    else:
+        part.failures.append(f"{part.name}: no test ran (exit status {status})")
+    if status != 0 and not part.failures:
+        part.failures.append(f"{part.name}: exit status {status} although no test failed")
+    if status == 0 and part.passed == 0:
+        part.failures.append(f"{part.name}: no test found")
+
+
+def run_ctest(name: str, preset: str, jobs: int, options: list[str], targets: list[str]) -> Part:
+    part = Part(name)
+    configure = ["cmake", "--preset", preset, "--log-level=WARNING"]
+    if preset != "dev":
+        configure.append("-DCAIS_BUILD_RPC=OFF")
+    build = ["cmake", "--build", "--preset", preset, "-j", str(jobs)]
+    for command in (configure, build + targets):
+        status = run(command, stdout=subprocess.DEVNULL if command is configure else None)
+        if status != 0:
+            part.failures.append(f"{name}: `{' '.join(command)}` failed (exit status {status})")
+            return part
+    report = REPORTS / f"{preset}.xml"
+    report.unlink(missing_ok=True)
+    status = run(
+        ["ctest", "--preset", preset, "-j", str(jobs), "--progress", "--output-junit", str(report)]
+        + options
+    )
+    read_report(part, report, status)
+    return part
+
+
+def run_pytest(options: list[str]) -> Part:
+    part = Part("python")
+    report = REPORTS / "python.xml"
+    report.unlink(missing_ok=True)
+    status = run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+        + ["tests/python"] + options
+    )
+    read_report(part, report, status)
+    return part
+
+
+def timed(function, *arguments) -> Part:
+    begun = time.monotonic()
+    part = function(*arguments)
+    part.seconds = time.monotonic() - begun
+    return part
+
+
+def once(jobs: int, sanitizers: bool) -> list[Part]:
+    parts = [timed(run_ctest, "c++", "dev", jobs, [], []), timed(run_pytest, [])]
+    if sanitizers:
+        for preset in ("asan-ubsan", "tsan"):
+            only = ["-R", SANITIZED_ROOMS]
+            parts.append(timed(run_ctest, f"c++ {preset}", preset, jobs, only, []))
+    return parts
+
+
+def soak(jobs: int, minutes: float) -> list[Part]:
+    """Round after round in random order, each with its own seed, until time or the first failure."""
+    end = time.monotonic() + 60 * minutes
+    parts: list[Part] = []
+    while time.monotonic() < end and not any(part.failures for part in parts):
+        seed = str(random.SystemRandom().randrange(1 << 31))
+        os.environ["CAIS_TEST_SEED"] = seed
+        os.environ["RC_PARAMS"] = f"seed={seed}"
+        print(f"soak: round {len(parts) // 2 + 1}, CAIS_TEST_SEED={seed}", flush=True)
+        parts.append(timed(run_ctest, "c++", "dev", jobs, ["--schedule-random"], []))
+        parts.append(timed(run_pytest, []))
+    return parts
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--no-sanitizers", action="store_true", help="only the dev preset")
+    parser.add_argument("--soak-minutes", type=float, default=0.0)
+    arguments = parser.parse_args()
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+    if arguments.soak_minutes > 0:
+        parts = soak(arguments.jobs, arguments.soak_minutes)
+    else:
+        parts = once(arguments.jobs, not arguments.no_sanitizers)
+
+    print()
+    for part in parts:
+        print(
+            f"{part.name:16} {part.passed:5} passed {len(part.failures):4} failed "
+            f"{part.skipped:4} skipped {part.seconds:6.0f} s"
+        )
+    for part in parts:
+        for failure in part.failures:
+            print(f"FAILED {failure}")
+    failed = sum(len(part.failures) for part in parts)
+    print(f"{sum(part.passed for part in parts)} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
