@@ -17,7 +17,7 @@
 //   barrier         1       nothing (one empty fragment)    done, to all
 //   all_to_all      ranks   its tensor's bytes at (unit, f) all payloads, to rank `unit`; done
 //   gather          1       its shard's bytes at f          all payloads, to the root; done
-//   scatter         ranks   the root: bytes at (unit, f)    the root's payload, to rank `unit`; done
+//   scatter         ranks   the root: bytes at (unit, f)    the root's, to rank `unit`; done
 #pragma once
 
 #include <cstddef>
@@ -57,24 +57,27 @@ struct FragmentRange {
 struct Plan {
   Combine combine = Combine::reduce;
   Deliver deliver = Deliver::all;
-  ReduceOp reduce_op = ReduceOp::none;
+  ReduceOp reduce_op = ReduceOp::none;  // none where nothing is added: concat, route, barrier
   DType dtype = DType::float32;
   DType accumulator = DType::float32;
   std::uint16_t ranks = 1;
-  std::uint16_t root = 0;           // of Deliver::root, and the sender of Combine::route
+  std::uint16_t root = 0;  // of Deliver::root, and the sender of Combine::route
   std::uint32_t units = 1;
   std::uint64_t unit_bytes = 0;
-  std::uint32_t fragment_bytes = 16;
+  std::uint32_t fragment_bytes = 0;  // payload of every packet; 0 when unit_bytes is 0
   std::uint32_t fragments_per_unit = 1;
   std::uint32_t fragments_per_chunk = 1;
-  std::uint8_t lanes = 1;           // lanes that the fragments are dealt to
+  std::uint8_t lanes = 1;  // lanes that the fragments are dealt to
 
   std::uint32_t fragments() const { return units * fragments_per_unit; }
   Extent extent(std::uint32_t fragment) const;
-  std::uint32_t chunk_of(std::uint32_t fragment) const { return fragment / fragments_per_chunk; }
+  /// Chunks are numbered across units; none straddles two of them.
+  std::uint32_t chunk_of(std::uint32_t fragment) const;
   /// Fragments of the op that lane `index` of [0, lanes) takes, counted from the op's first lane.
+  /// Ranges are contiguous, in order, and differ by one fragment at most.
   FragmentRange dealt_to(std::uint8_t index) const;
-  /// Whether `rank` contributes payload bytes (the root alone, when routing).
+  /// Whether `rank` contributes payload bytes (the root alone, when routing; nobody when the unit
+  /// is empty).
   bool contributes_payload(Rank rank) const;
   /// Whether `rank` receives payload bytes of a fragment of `unit`; otherwise it gets a done.
   bool receives_payload(Rank rank, std::uint32_t unit) const;

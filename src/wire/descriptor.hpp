@@ -17,6 +17,18 @@ namespace cais::wire {
 
 inline constexpr std::size_t descriptor_bytes = 128;
 inline constexpr std::size_t dims_max = 5;  // further dims are folded into the first
+inline constexpr std::uint32_t fragment_bytes_max = 65'000;  // what one UDP datagram can carry
+inline constexpr std::uint32_t fragment_bytes_step = 16;     // so that every dtype divides it
+inline constexpr std::uint32_t chunk_bytes_min = 64 * 1024;
+inline constexpr std::uint32_t chunk_bytes_max = 1024 * 1024;
+inline constexpr std::uint32_t lanes_max = 64;               // a set of lanes is one 64-bit word
+inline constexpr std::uint64_t unit_bytes_max = 1ull << 35;  // Header::offset counts 8 bytes
+inline constexpr std::uint64_t elements_max = ranks_max * unit_bytes_max;  // of a global shape
+inline constexpr std::uint32_t fragments_max = 1u << 30;                   // of one op
+inline constexpr std::uint32_t fragments_per_lane_min = 32;  // fewer are not worth another lane
+
+static_assert(chunk_bytes_min >= fragment_bytes_max, "a chunk holds at least one fragment");
+static_assert(fragments_max < (1u << 31), "serial comparison needs half the seq space");
 
 /// In memory as on the wire: little-endian, no padding. Build it with `make_descriptor`.
 struct CommDescriptor {
@@ -47,6 +59,7 @@ struct CommDescriptor {
 };
 
 inline constexpr std::uint32_t descriptor_magic = 0x53494143;  // "CAIS"
+inline constexpr std::uint8_t descriptor_version = 1;
 static_assert(sizeof(CommDescriptor) == descriptor_bytes);
 static_assert(offsetof(CommDescriptor, ranks) == 12 && offsetof(CommDescriptor, unit_bytes) == 24);
 static_assert(offsetof(CommDescriptor, shape) == 40 && offsetof(CommDescriptor, stride) == 80);
@@ -59,7 +72,65 @@ Result<CommDescriptor> parse_descriptor(std::span<const std::byte> bytes);
 Result<void> validate(const CommDescriptor& descriptor);
 std::span<const std::byte, descriptor_bytes> as_bytes(const CommDescriptor& descriptor);
 
-/// XXH3-64 over the 128 bytes.
+/// What a caller knows of its collective. The rest of the descriptor follows from it.
+struct DescriptorSpec {
+  OpKind kind = OpKind::barrier;
+  ReduceOp reduce_op = ReduceOp::none;  // of all_reduce, reduce, reduce_scatter; else none
+  DType dtype = DType::uint8;
+  std::uint16_t ranks = 1;
+  Rank root{};                      // of broadcast, reduce, gather, scatter; else ignored
+  std::uint64_t unit_elements = 0;  // of the tensor (all_reduce, reduce, broadcast) or of one
+                                    // rank's shard (the others); ignored in a barrier
+  /// Global shape: its product is unit_elements, times `ranks` where units are shards. Empty: one
+  /// dim. More than dims_max dims are folded into the first.
+  std::span<const std::uint64_t> shape{};
+  std::int8_t shard_dim = -1;           // index into `shape`, −1: none
+  std::uint32_t fragment_bytes = 1024;  // what the transport carries in one packet
+  std::uint32_t chunk_bytes = 256 * 1024;
+  std::uint8_t lanes = 1;          // of the session
+  std::uint64_t group = 0;         // hash of the members
+  std::uint64_t shape_of_sum = 0;  // P8
+};
+
+/// The descriptor of a collective, the same 128 bytes at every rank that calls it alike:
+///   accumulator     float32 for halves that are reduced, else the dtype itself
+///   fragment_bytes  the given size, but never more than the unit rounded up to 16 bytes: a small
+///                   op sends small packets
+///   lanes           clamp(fragments / fragments_per_lane_min, 1, lanes of the session): a small op
+///                   stays in one lane, where one system call sends all of it
+/// The error names the field of the spec that is out of range.
+Result<CommDescriptor> make_descriptor(const DescriptorSpec& spec);
+
+/// Whether an op of this kind reduces, so that it needs a ReduceOp.
+constexpr bool reduces(OpKind kind) {
+  return kind == OpKind::all_reduce || kind == OpKind::reduce || kind == OpKind::reduce_scatter;
+}
+/// The type that sums of `dtype` are taken in.
+constexpr DType accumulator_of(OpKind kind, DType dtype) {
+  return reduces(kind) && is_half(dtype) ? DType::float32 : dtype;
+}
+/// Whether one rank of the group is special: `root`.
+constexpr bool has_root(OpKind kind) {
+  return kind == OpKind::broadcast || kind == OpKind::reduce || kind == OpKind::gather ||
+         kind == OpKind::scatter;
+}
+/// Whether the unit is one rank's shard; otherwise it is the whole tensor.
+constexpr bool unit_is_shard(OpKind kind) {
+  return kind == OpKind::all_gather || kind == OpKind::reduce_scatter ||
+         kind == OpKind::all_to_all || kind == OpKind::gather || kind == OpKind::scatter;
+}
+/// Units that the op's fragments are numbered over: one per receiving rank, or one in all.
+constexpr std::uint32_t units_of(OpKind kind, std::uint16_t ranks) {
+  const bool by_receiver =
+      kind == OpKind::reduce_scatter || kind == OpKind::all_to_all || kind == OpKind::scatter;
+  return by_receiver ? ranks : 1;
+}
+/// Fragments of each unit; an empty unit has one empty fragment.
+constexpr std::uint64_t fragments_per_unit(std::uint64_t unit_bytes, std::uint32_t fragment_bytes) {
+  return unit_bytes == 0 ? 1 : (unit_bytes + fragment_bytes - 1) / fragment_bytes;
+}
+
+/// XXH3-64 over the 128 bytes, seed 0.
 DescriptorHash hash(const CommDescriptor& descriptor);
 
 /// "all_reduce sum bfloat16 [2048, 4096] over 4 ranks", for people.

@@ -20,29 +20,31 @@ enum class Kind : std::uint8_t {
   result = 2,        // switch → rank: a sum, a shard or a routed payload
   done = 3,          // switch → rank: the fragment is finished and owes this rank no payload
   nak = 4,           // switch → rank: `seq` is the first missing one of your lane (P11)
-  want = 5,          // rank → switch: repeat; payload: bitmap of ranks whose payloads I lack (P10)
-  mismatch = 6,      // switch → rank: the op is refused; payload: Mismatch (P12)
+  want = 5,      // rank → switch: repeat; payload: bitmap of ranks whose payloads I lack (P10)
+  mismatch = 6,  // switch → rank: the op is refused; payload: Mismatch (P12)
 };
 
 /// Bits of Header::flags.
 inline constexpr std::uint8_t flag_repeat = 0x01;  // sent before; no RTT sample from its answer
 
 struct Header {
-  SessionId session{};        //  0: whose slots; never 0
-  Seq seq{};                  //  4: place in the lane; slot = seq mod 2W (P5)
-  Epoch epoch{};              //  8: P15: packets of another epoch are dropped
-  Rank rank{};                // 10: contribution: who sends; result: whose payload (concat, route)
-  Lane lane{};                // 12: [0, lanes of the session)
-  Kind kind{};                // 13
-  std::uint8_t flags = 0;     // 14
-  std::uint8_t level = 0;     // 15: low nibble: tree level, 0 at the ranks; high nibble: version
+  SessionId session{};     //  0: whose slots; never 0
+  Seq seq{};               //  4: place in the lane; slot = seq mod 2W (P5)
+  Epoch epoch{};           //  8: P15: packets of another epoch are dropped
+  Rank rank{};             // 10: contribution: who sends; result: whose payload (concat, route)
+  Lane lane{};             // 12: [0, lanes of the session)
+  Kind kind{};             // 13
+  std::uint8_t flags = 0;  // 14
+  std::uint8_t level = 0;  // 15: tree level [0, 15], 0 at the ranks; on the wire the low nibble,
+                           //     beside the version in the high one
   DescriptorHash descriptor{};  // 16: which op this is (P12)
-  std::uint32_t chunk = 0;    // 24: index of the chunk in the op
-  std::uint32_t offset = 0;   // 28: first byte of the payload in its unit, in steps of 8 bytes
-  std::uint64_t tag = 0;      // 32: checksum of bytes [0, 32) and the payload, seeded per session
+  std::uint32_t chunk = 0;      // 24: index of the chunk in the op
+  std::uint32_t offset = 0;     // 28: first byte of the payload in its unit, in steps of 8 bytes
+  std::uint64_t tag = 0;        // 32: checksum of bytes [0, 32) and the payload, seeded per session
 };
 
 inline constexpr std::size_t header_bytes = 40;
+inline constexpr std::uint32_t offset_step = 8;  // bytes that Header::offset counts in
 static_assert(header_bytes <= 48, "the promise of the wire format");
 static_assert(header_bytes % 8 == 0, "the payload stays aligned for every dtype");
 
@@ -64,6 +66,28 @@ ParseError parse(std::span<const std::byte> packet, Header& out);
 
 /// Whether the tag of a packet that `parse` accepted is right for header and payload.
 bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed);
+
+/// Payload of Kind::want (P10): which ranks' payloads of the fragment the sender lacks.
+struct Want {
+  std::uint64_t ranks;  // 0: bit r: the payload of rank r
+};
+inline constexpr std::size_t want_bytes = 8;
+std::array<std::byte, want_bytes> serialize(const Want& want);
+/// False when the payload has another length.
+bool parse(std::span<const std::byte> payload, Want& out);
+
+/// Payload of Kind::mismatch (P12): the first two ranks that called different collectives.
+struct Mismatch {
+  Rank first{};                        //  0: whose descriptor was fixed for the slot
+  Rank second{};                       //  2: who came with another one
+                                       //  4: four bytes, zero
+  DescriptorHash first_descriptor{};   //  8
+  DescriptorHash second_descriptor{};  // 16
+};
+inline constexpr std::size_t mismatch_bytes = 24;
+std::array<std::byte, mismatch_bytes> serialize(const Mismatch& mismatch);
+/// False when the payload has another length or a rank is out of range.
+bool parse(std::span<const std::byte> payload, Mismatch& out);
 
 /// One line for logs and test scenarios: "contribution session 7 epoch 1 lane 0 seq 5 rank 2 …".
 std::string to_string(const Header& header);
