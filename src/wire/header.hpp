@@ -26,6 +26,7 @@ enum class Kind : std::uint8_t {
 
 /// Bits of Header::flags.
 inline constexpr std::uint8_t flag_repeat = 0x01;  // sent before; no RTT sample from its answer
+inline constexpr std::uint8_t flag_finished = 0x02;  // of a result: every rank has contributed
 
 struct Header {
   SessionId session{};     //  0: whose slots; never 0
@@ -38,7 +39,8 @@ struct Header {
   std::uint8_t level = 0;  // 15: tree level [0, 15], 0 at the ranks; on the wire the low nibble,
                            //     beside the version in the high one
   DescriptorHash descriptor{};  // 16: which op this is (P12)
-  std::uint32_t chunk = 0;      // 24: index of the chunk in the op
+  std::uint32_t chunk = 0;      // 24: index of the chunk in the op; done, nak: how many fragments
+                                //     from seq on
   std::uint32_t offset = 0;     // 28: first byte of the payload in its unit, in steps of 8 bytes
   std::uint64_t tag = 0;        // 32: checksum of bytes [0, 32) and the payload, seeded per session
 };
