@@ -109,7 +109,7 @@ def show(rows: list[tuple[str, str, str, str]]) -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="make demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="make demo", usage="make demo ARGS=\"[flags]\"   (--help lists them)", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog='example: make demo ARGS="--steps 100 --files README.md docs"',
     )
     train.add_flags(parser)
