@@ -1,0 +1,60 @@
+// The sum in rank order, divided by a count: in the accumulator, once. Division, not multiplication
+// by a reciprocal, so that the result is the rounded quotient.
+#include "numeric/kernels/find.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numeric/kernels/avg.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "numeric/kernels/arithmetic-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cais::numeric::HWY_NAMESPACE {
+
+template <class Element>
+struct Avg {
+  explicit Avg(std::uint32_t divisor_in) : divisor(divisor_in) {}
+  template <class D>
+  HWY_INLINE hn::Vec<D> enter(D, hn::Vec<D> input) const {
+    return input;
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> combine(D, hn::Vec<D> a, hn::Vec<D> b) const {
+    return hn::Add(a, b);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> leave(D lanes, hn::Vec<D> result) const {
+    if constexpr (std::is_floating_point_v<Element>) {
+      return hn::Div(result, hn::Set(lanes, static_cast<Element>(divisor)));
+    } else {
+      // Lane by lane: no instruction set divides vectors of integers, and the quotient must be
+      // that of the signed sum, toward zero.
+      HWY_ALIGN hn::TFromD<D> sums[hn::MaxLanes(D())];
+      hn::Store(result, lanes, sums);
+      for (auto& sum : sums) {
+        const auto quotient = std::int64_t{static_cast<Element>(sum)} / std::int64_t{divisor};
+        sum = static_cast<hn::TFromD<D>>(quotient);
+      }
+      return hn::Load(lanes, sums);
+    }
+  }
+  std::uint32_t divisor;
+};
+
+Reducer::Kernel avg_kernel(DType input, DType output) {
+  return arithmetic_kernel<Avg>(input, output);
+}
+
+}  // namespace cais::numeric::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cais::numeric {
+HWY_EXPORT(avg_kernel);
+
+Reducer::Kernel find_avg(DType input, DType output) {
+  return HWY_DYNAMIC_DISPATCH(avg_kernel)(input, output);
+}
+
+}  // namespace cais::numeric
+#endif  // HWY_ONCE
