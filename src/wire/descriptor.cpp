@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "wire/tag.hpp"
+#include "wire/digest.hpp"
 
 namespace cais::wire {
 namespace {

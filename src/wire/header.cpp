@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "wire/bytes.hpp"
+#include "wire/digest.hpp"
 #include "wire/tag.hpp"
 
 namespace cais::wire {
@@ -34,14 +35,15 @@ void write_fields(const Header& header, std::byte* out) {
 void serialize(const Header& header, std::span<const std::byte> payload, std::uint64_t seed,
                std::span<std::byte, header_bytes> out) {
   write_fields(header, out.data());
-  store_network(out.data() + tag_offset, tag_of(out.first<tag_offset>(), payload, seed));
+  store_network(out.data() + tag_offset, tag_of(out.first<tag_offset>(), digest(payload), seed));
 }
 
 void serialize(const Header& header, std::span<const std::byte> payload,
                std::span<const std::byte> padding, std::uint64_t seed,
                std::span<std::byte, header_bytes> out) {
   write_fields(header, out.data());
-  store_network(out.data() + tag_offset, tag_of(out.first<tag_offset>(), payload, padding, seed));
+  store_network(out.data() + tag_offset,
+                tag_of(out.first<tag_offset>(), digest(payload, padding), seed));
 }
 
 ParseError parse(std::span<const std::byte> packet, Header& out) {
@@ -74,7 +76,7 @@ ParseError parse(std::span<const std::byte> packet, Header& out) {
 bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed) {
   if (packet.size() < header_bytes) return false;
   return load_network<std::uint64_t>(packet.data() + tag_offset) ==
-         tag_of(packet.first<tag_offset>(), packet.subspan(header_bytes), seed);
+         tag_of(packet.first<tag_offset>(), digest(packet.subspan(header_bytes)), seed);
 }
 
 std::string to_string(const Header& header) {

@@ -1,6 +1,6 @@
-// wire/tag.hpp — the checksum of a packet (docs/wire.md, "Tag"): XXH3-64 of the header, then of the
-// payload with the header's digest as its seed. The payload's digest is that of its bytes in one
-// piece, wherever the sender kept them.
+// wire/tag.hpp — the checksum of a packet: XXH3-64, seeded per session, of the header's first 32
+// bytes followed by the XXH3-64 digest of the payload (docs/wire.md, "Tag"). The payload enters by
+// its digest so that one pass over it serves every header that it is sent under.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,6 @@ namespace cais::wire {
 inline constexpr std::size_t tagged_header_bytes = 32;
 
 std::uint64_t tag_of(std::span<const std::byte, tagged_header_bytes> header,
-                     std::span<const std::byte> payload, std::uint64_t seed);
-
-/// The same for a payload that lies in two pieces.
-std::uint64_t tag_of(std::span<const std::byte, tagged_header_bytes> header,
-                     std::span<const std::byte> payload, std::span<const std::byte> padding,
-                     std::uint64_t seed);
-
-/// XXH3-64 of any bytes, seed 0.
-std::uint64_t digest(std::span<const std::byte> bytes);
+                     std::uint64_t payload_digest, std::uint64_t seed);
 
 }  // namespace cais::wire
