@@ -3,13 +3,17 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "nir/ir.hpp"
 #include "nir/plan.hpp"
 #include "wire/descriptor.hpp"
 
 namespace cais::nir {
 
-/// Descriptor → IR → verified → Plan. malformed: the descriptor is not valid; unsupported: it is,
-/// but this target cannot execute it.
+/// A verified op as a plan. unsupported: right, but not what this target can execute; the sentence
+/// says which stage, and what the target can do instead.
+Result<Plan> lower(const TensorOp& op);
+
+/// build, verify and lower. Also malformed: the descriptor is not valid.
 Result<Plan> lower(const wire::CommDescriptor& descriptor);
 
 }  // namespace cais::nir
