@@ -14,6 +14,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 
 SCRIPT = pathlib.Path(__file__).with_name("lab.sh")
@@ -77,6 +78,30 @@ class Lab:
         )
         self._started.append(process)
         return process
+
+    def run_ranks(
+        self, hosts: int, ranks_per_host: int, command: list[str], seconds_max: float, **env: str
+    ) -> None:
+        """Runs `command` as the ranks of one torch.distributed job; RuntimeError when one fails."""
+        processes = []
+        for rank in range(hosts * ranks_per_host):
+            host, local = divmod(rank, ranks_per_host)
+            settings = {
+                "RANK": rank, "LOCAL_RANK": local, "WORLD_SIZE": hosts * ranks_per_host,
+                "LOCAL_WORLD_SIZE": ranks_per_host, "MASTER_ADDR": self.address(1),
+                "MASTER_PORT": 29511, "GLOO_SOCKET_IFNAME": "e0", "CAIS_SOCKET_IFNAME": "e0",
+                "OMP_NUM_THREADS": 1, **env,
+            }
+            text = {name: str(value) for name, value in settings.items()}
+            processes.append(self.start(host + 1, command, env=text))
+        end = time.monotonic() + seconds_max
+        for rank, process in enumerate(processes):
+            try:
+                status = process.wait(max(0.1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                raise RuntimeError(f"rank {rank} was not done after {seconds_max} s") from None
+            if status != 0:
+                raise RuntimeError(f"rank {rank} failed (exit status {status})")
 
     @contextlib.contextmanager
     def _up(self, *arguments: str) -> Iterator[None]:
