@@ -2,9 +2,10 @@
 // their lanes and slots. No clock, socket or thread. One object serves the lanes that one worker
 // was given; it never shares a slot with another.
 //
-//   open/define/bind/close   the management interface: sessions, descriptors, where ranks speak from
-//   receive(port, packet)    takes one packet; its buffer is kept until its slot has been summed
-//   poll_transmit(out)       the next packet to send, until there is none; what it points at stays
+//   open/define/bind/close   the management interface: sessions, descriptors, where ranks speak
+//   from receive(port, packet)    takes one packet; its buffer is kept until its slot has been
+//   summed poll_transmit(out)       the next packet to send, until there is none; what it points at
+//   stays
 //                            valid until the next receive(), close() or destruction
 //   poll_event(out)          what the runtime should know, until there is none
 //
@@ -34,11 +35,12 @@ struct SessionConfig {
   SessionId session;
   Epoch epoch;
   std::uint16_t ranks;
-  std::uint8_t lanes;              // of the session; this object may serve some of them only
-  std::uint64_t lanes_served;      // bit l: lane l is ours
-  std::uint32_t window_fragments;  // W, a power of two
-  std::uint32_t payload_bytes_max; // of one fragment
+  std::uint8_t lanes;               // of the session; this object may serve some of them only
+  std::uint64_t lanes_served;       // bit l: lane l is ours
+  std::uint32_t window_fragments;   // W, a power of two
+  std::uint32_t payload_bytes_max;  // of one fragment
   std::uint64_t tag_seed;
+  Seq first_seq{};  // where each lane begins to count
 };
 
 /// One packet to one or more ranks of a session. Header bytes are ready to send.
@@ -65,9 +67,23 @@ using Event = std::variant<MismatchEvent, ViolationEvent>;
 
 /// Why a packet changed nothing (P13). One counter each; I8: received = accepted + Σ dropped.
 enum class Drop : std::uint8_t {
-  none, malformed, wrong_tag, unknown_session, wrong_epoch, wrong_lane, wrong_port,
-  rank_out_of_range, wrong_kind, unknown_descriptor, bad_length, stale_seq, repeat_unfinished,
-  violation, mismatch, count_,
+  none,
+  malformed,
+  wrong_tag,
+  unknown_session,
+  wrong_epoch,
+  wrong_lane,
+  wrong_port,
+  rank_out_of_range,
+  wrong_kind,
+  unknown_descriptor,
+  bad_length,
+  wrong_place,
+  stale_seq,
+  repeat_unfinished,
+  violation,
+  mismatch,
+  count_,
 };
 const char* to_string(Drop drop);
 
@@ -75,14 +91,17 @@ struct Counters {
   std::uint64_t received = 0;
   std::uint64_t accepted = 0;
   std::uint64_t dropped[static_cast<std::size_t>(Drop::count_)] = {};
-  std::uint64_t repeats_answered = 0;   // P7
-  std::uint64_t naks_sent = 0;          // P11
+  std::uint64_t repeats_answered = 0;  // P7
+  std::uint64_t naks_sent = 0;         // P11
   std::uint64_t slots_finished = 0;
+  std::uint64_t transmits_lost = 0;  // the queue was full: nobody polled for too long
 };
 
 class Switch {
  public:
   Switch();
+  Switch(const Switch& other);  // another switch in the same state; buffers are shared
+  Switch& operator=(const Switch& other);
   ~Switch();
 
   Result<void> open(const SessionConfig& config);

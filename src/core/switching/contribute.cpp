@@ -1,0 +1,207 @@
+// A contribution's way into its slot (P5, P6, P12), and a full slot's way out (P8, P10).
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/switching/state.hpp"
+
+namespace cais::switching {
+namespace {
+
+std::uint64_t all_ranks(const Session& session) {
+  const unsigned ranks = session.config.ranks;
+  return ranks == 64 ? ~0ull : (1ull << ranks) - 1;
+}
+
+/// Bytes that `rank` puts into each fragment.
+std::size_t payload_bytes(const nir::Plan& plan, Rank rank) {
+  return plan.contributes_payload(rank) ? plan.fragment_bytes : 0;
+}
+
+/// The unit that chunk and offset name, or nothing when no fragment of the op lies there.
+std::optional<std::uint32_t> unit_at(const Program& program, std::uint32_t chunk,
+                                     std::uint32_t offset) {
+  const nir::Plan& plan = program.plan;
+  const std::uint32_t unit = chunk / program.chunks_per_unit;
+  if (unit >= plan.units) return std::nullopt;
+  if (plan.fragment_bytes == 0) {
+    return offset == 0 && chunk % program.chunks_per_unit == 0 ? std::optional(unit) : std::nullopt;
+  }
+  const std::uint64_t bytes = std::uint64_t{offset} * wire::offset_step;
+  const std::uint64_t part = bytes / plan.fragment_bytes;
+  if (bytes % plan.fragment_bytes != 0 || part >= plan.fragments_per_unit ||
+      part / plan.fragments_per_chunk != chunk % program.chunks_per_unit) {
+    return std::nullopt;
+  }
+  return unit;
+}
+
+}  // namespace
+
+Drop Switch::State::contribute(Arrival& arrival) {
+  LaneState& lane = *arrival.lane;
+  Slot& slot = lane.slot(arrival.seq());
+  if (slot.holds(arrival.seq()) && slot.has(arrival.rank())) return repeat(slot, arrival);
+  const std::int32_t ahead =
+      distance(lane.progress[arrival.rank().value].next_missing, arrival.seq());
+  if (ahead < 0) return Drop::stale_seq;
+  // A rank that keeps P1 has settled, and so contributed, all up to seq − W; and by P6 whatever
+  // else its slot held has been released by then.
+  if (ahead >= static_cast<std::int32_t>(arrival.session->config.window_fragments)) {
+    return violated(arrival);
+  }
+  const bool joins = slot.holds(arrival.seq());
+  if (!joins && slot.state != Slot::State::empty) {
+    return before(arrival.seq(), slot.seq) ? Drop::stale_seq : violated(arrival);
+  }
+  const Drop drop = joins ? join_slot(slot, arrival) : open_slot(slot, arrival);
+  if (drop != Drop::none) return drop;
+  add(slot, arrival, arrival.session->programs[slot.program]);
+  note_gap(arrival);
+  return Drop::none;
+}
+
+/// P5: the slot is taken for a newer fragment, by a contribution that fits its program.
+Drop Switch::State::open_slot(Slot& slot, const Arrival& arrival) {
+  const auto index = arrival.session->program(*arrival.lane, arrival.header.descriptor);
+  if (!index) return Drop::unknown_descriptor;
+  const Program& program = arrival.session->programs[*index];
+  const auto unit = unit_at(program, arrival.header.chunk, arrival.header.offset);
+  if (!unit) return Drop::wrong_place;
+  if (arrival.payload.size() != payload_bytes(program.plan, arrival.rank())) {
+    return Drop::bad_length;
+  }
+  slot = Slot{};
+  slot.state = Slot::State::open;
+  slot.first = arrival.rank();
+  slot.seq = arrival.seq();
+  slot.descriptor = arrival.header.descriptor;
+  slot.program = *index;
+  slot.chunk = arrival.header.chunk;
+  slot.offset = arrival.header.offset;
+  slot.unit = *unit;
+  ++slots_open;
+  return Drop::none;
+}
+
+/// P12: whoever comes later must mean the same op, and the same place in it.
+Drop Switch::State::join_slot(const Slot& slot, Arrival& arrival) {
+  if (arrival.header.descriptor != slot.descriptor) {
+    if (!arrival.session->program(*arrival.lane, arrival.header.descriptor)) {
+      return Drop::unknown_descriptor;
+    }
+    return mismatched(slot, arrival);
+  }
+  if (arrival.header.chunk != slot.chunk || arrival.header.offset != slot.offset) {
+    return Drop::wrong_place;
+  }
+  const nir::Plan& plan = arrival.session->programs[slot.program].plan;
+  return arrival.payload.size() == payload_bytes(plan, arrival.rank()) ? Drop::none
+                                                                       : Drop::bad_length;
+}
+
+Drop Switch::State::violated(const Arrival& arrival) {
+  report(ViolationEvent{arrival.session->config.session, arrival.rank(), arrival.lane->lane,
+                        arrival.seq()});
+  return Drop::violation;
+}
+
+Drop Switch::State::mismatched(const Slot& slot, const Arrival& arrival) {
+  const wire::Mismatch mismatch{slot.first, arrival.rank(), slot.descriptor,
+                                arrival.header.descriptor};
+  arrival.session->refusal =
+      Refusal{arrival.lane->lane, slot.seq, slot.descriptor, wire::serialize(mismatch)};
+  report(MismatchEvent{arrival.session->config.session, mismatch.first, mismatch.second,
+                       mismatch.first_descriptor, mismatch.second_descriptor});
+  send_refusal(arrival, {Targets::Set::all, {}});
+  return Drop::mismatch;
+}
+
+void Switch::State::keep(Kept& kept, Arrival& arrival) {
+  Packet& packet = arrival.packet;
+  if (packet.owner) {
+    kept.where = static_cast<std::uint32_t>(packet.bytes.data() - packet.owner.data());
+    kept.owner = std::move(packet.owner);
+    return;
+  }
+  kept.where = arrival.lane->cells.acquire();
+  CAIS_CHECK(kept.where != CellPool::none);  // one cell per slot and rank
+  std::memcpy(arrival.lane->cells.at(kept.where), packet.bytes.data(), packet.bytes.size());
+}
+
+void Switch::State::add(Slot& slot, Arrival& arrival, const Program& program) {
+  slot.contributed |= 1ull << arrival.rank().value;
+  const bool full = slot.contributed == all_ranks(*arrival.session);
+  if (program.plan.combine != nir::Combine::reduce) {
+    pass_on(slot, arrival, program);
+  } else if (full) {
+    reduce(slot, arrival, program);
+  } else if (!arrival.payload.empty()) {
+    keep(arrival.lane->kept(slot, arrival.rank()), arrival);
+  }
+  if (full) finish(slot, arrival);
+}
+
+/// P8: all contributions, in rank order, in one pass, straight into the packet that goes out. The
+/// one that came last is taken from where it came in.
+void Switch::State::reduce(Slot& slot, const Arrival& arrival, const Program& program) {
+  const Targets targets = receivers(program.plan, slot.unit);
+  if (targets.set != Targets::Set::nobody) {
+    LaneState& lane = *arrival.lane;
+    const std::byte* inputs[ranks_max];
+    for (std::uint16_t r = 0; r < program.plan.ranks; ++r) {
+      const Rank rank(r);
+      inputs[r] = rank == arrival.rank() ? arrival.payload.data()
+                                         : lane.bytes(lane.kept(slot, rank)) + wire::header_bytes;
+    }
+    slot.result = lane.cells.acquire();
+    CAIS_CHECK(slot.result != CellPool::none);  // the last contribution took none
+    std::byte* packet = lane.cells.at(slot.result);
+    std::byte* const output = packet + wire::header_bytes;
+    (*program.reducer)({&output, 1}, {inputs, program.plan.ranks}, program.elements);
+    lane.drop_all(slot);
+
+    wire::Header header = arrival.header;
+    header.kind = wire::Kind::result;
+    header.flags = wire::flag_finished;
+    header.rank = Rank(0);
+    wire::serialize(header, {output, program.plan.fragment_bytes}, arrival.session->config.tag_seed,
+                    std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes));
+  }
+  slot.state = Slot::State::finished;
+  if (targets.set != Targets::Set::nobody) send_result(slot, arrival, targets);
+  send_done(slot, arrival, others(targets));
+}
+
+/// P10: a payload goes at once to all who should have it, and is kept for those who will miss it.
+/// Whoever is sent the payload that fills the slot reads from its flag that the slot is full.
+void Switch::State::pass_on(Slot& slot, Arrival& arrival, const Program& program) {
+  const bool full = slot.contributed == all_ranks(*arrival.session);
+  if (full) slot.state = Slot::State::finished;
+  Targets targets;
+  if (!arrival.payload.empty()) {
+    targets = without(receivers(program.plan, slot.unit), arrival.rank());
+  }
+  if (arrival.session->ports_of(targets).empty()) targets = Targets{};
+  if (targets.set != Targets::Set::nobody) {
+    keep(arrival.lane->kept(slot, arrival.rank()), arrival);
+    mark_as_result(slot, arrival, arrival.rank());
+    send_payload(arrival, arrival.rank(), targets);
+  }
+  if (full) send_done(slot, arrival, others(targets));
+}
+
+/// Once `seq` is finished, every rank has settled seq − W (P1), and nobody can ask for it any more.
+void Switch::State::finish(Slot& slot, const Arrival& arrival) {
+  --slots_open;
+  ++counters.slots_finished;
+  LaneState& lane = *arrival.lane;
+  const Seq settled_by_all = slot.seq - arrival.session->config.window_fragments;
+  Slot& old = lane.slot(settled_by_all);
+  if (old.state != Slot::State::finished || old.seq != settled_by_all) return;
+  lane.drop_all(old);
+  if (old.result != CellPool::none) lane.cells.release(old.result);
+  old = Slot{};
+}
+
+}  // namespace cais::switching

@@ -1,0 +1,140 @@
+// The management interface of the switch: sessions, their programs (P14), where ranks speak from.
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "core/switching/state.hpp"
+#include "nir/targets/host/lower.hpp"
+
+namespace cais::switching {
+namespace {
+
+Error refused(std::string what) { return {ErrorCode::invalid_argument, std::move(what)}; }
+
+Error no_such(SessionId session) {
+  return {ErrorCode::invalid_argument,
+          "the switch has no session " + std::to_string(session.value) + "; open it first"};
+}
+
+std::uint64_t lowest_bits(unsigned n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
+
+Result<void> validate(const SessionConfig& config) {
+  if (config.session == SessionId(0)) return refused("session 0 is never valid; number from 1");
+  if (config.ranks < 1 || config.ranks > ranks_max) {
+    return refused("a session has 1 to " + std::to_string(ranks_max) + " ranks, not " +
+                   std::to_string(config.ranks));
+  }
+  if (config.lanes < 1 || config.lanes > lanes_max) {
+    return refused("a session has 1 to " + std::to_string(lanes_max) + " lanes, not " +
+                   std::to_string(config.lanes));
+  }
+  if ((config.lanes_served & ~lowest_bits(config.lanes)) != 0) {
+    return refused("lanes_served names a lane beyond the session's " +
+                   std::to_string(config.lanes));
+  }
+  if (!std::has_single_bit(config.window_fragments) ||
+      config.window_fragments > window_fragments_max) {
+    return refused("window_fragments is a power of two up to " +
+                   std::to_string(window_fragments_max) + ", not " +
+                   std::to_string(config.window_fragments));
+  }
+  if (config.payload_bytes_max > payload_bytes_max) {
+    return refused("payload_bytes_max is at most " + std::to_string(payload_bytes_max) + ", not " +
+                   std::to_string(config.payload_bytes_max));
+  }
+  return {};
+}
+
+Result<Program> compile(const wire::CommDescriptor& descriptor, const SessionConfig& config) {
+  Result<nir::Plan> plan = nir::lower(descriptor);
+  if (!plan) return plan.error();
+  if (plan->ranks != config.ranks || plan->lanes > config.lanes ||
+      plan->fragment_bytes > config.payload_bytes_max) {
+    return refused("the descriptor (" + wire::to_string(descriptor) + ", " +
+                   std::to_string(plan->lanes) + " lanes, fragments of " +
+                   std::to_string(plan->fragment_bytes) + " bytes) does not fit session " +
+                   std::to_string(config.session.value) + " of " + std::to_string(config.ranks) +
+                   " ranks, " + std::to_string(config.lanes) + " lanes, fragments up to " +
+                   std::to_string(config.payload_bytes_max) + " bytes");
+  }
+  Program program;
+  program.plan = *plan;
+  program.elements = plan->fragment_bytes / size_of(plan->dtype);
+  program.chunks_per_unit =
+      (plan->fragments_per_unit + plan->fragments_per_chunk - 1) / plan->fragments_per_chunk;
+  if (plan->reduce_op != ReduceOp::none && plan->fragment_bytes != 0) {
+    program.reducer =
+        numeric::Reducer::find({plan->reduce_op, plan->dtype, plan->dtype, plan->ranks});
+    if (!program.reducer) {
+      return Error{ErrorCode::unsupported,
+                   "the switch has no kernel for " + wire::to_string(descriptor)};
+    }
+  }
+  return program;
+}
+
+}  // namespace
+
+Result<void> Switch::open(const SessionConfig& config) {
+  if (auto valid = validate(config); !valid) return valid;
+  if (state_->find(config.session) != nullptr) {
+    return refused("session " + std::to_string(config.session.value) + " is open already");
+  }
+  if (state_->by_id.size() >= sessions_max) {
+    return Error{
+        ErrorCode::resource_exhausted,
+        "the switch serves " + std::to_string(sessions_max) + " sessions already; close one"};
+  }
+  auto& sessions = state_->sessions;
+  auto place = std::find(sessions.begin(), sessions.end(), std::nullopt);
+  if (place == sessions.end()) place = sessions.emplace(place);
+  place->emplace(config);
+  state_->by_id[config.session] = static_cast<std::uint32_t>(place - sessions.begin());
+  return {};
+}
+
+Result<void> Switch::define(SessionId id, const wire::CommDescriptor& descriptor) {
+  Session* session = state_->find(id);
+  if (session == nullptr) return no_such(id);
+  const DescriptorHash hash = wire::hash(descriptor);
+  if (session->by_hash.contains(hash)) return {};
+  if (session->programs.size() >= descriptors_per_session_max) {
+    return Error{ErrorCode::resource_exhausted,
+                 "session " + std::to_string(id.value) + " has " +
+                     std::to_string(descriptors_per_session_max) +
+                     " descriptors already; use fewer shapes, or another group"};
+  }
+  Result<Program> program = compile(descriptor, session->config);
+  if (!program) return program.error();
+  session->by_hash[hash] = static_cast<std::uint32_t>(session->programs.size());
+  session->programs.push_back(std::move(*program));
+  return {};
+}
+
+Result<void> Switch::bind(SessionId id, Rank rank, Port port) {
+  Session* session = state_->find(id);
+  if (session == nullptr) return no_such(id);
+  const std::uint16_t ranks = session->config.ranks;
+  if (rank.value >= ranks) {
+    return refused("session " + std::to_string(id.value) + " has ranks 0 to " +
+                   std::to_string(ranks - 1) + ", not " + std::to_string(rank.value));
+  }
+  session->ports[rank.value] = session->ports[rank.value + ranks] = port;
+  session->bound |= 1ull << rank.value;
+  return {};
+}
+
+void Switch::close(SessionId id) {
+  Session* session = state_->find(id);
+  if (session == nullptr) return;
+  for (const auto& lane : session->lanes) {
+    if (!lane) continue;
+    for (const Slot& slot : lane->slots) state_->slots_open -= slot.state == Slot::State::open;
+  }
+  const std::uint32_t index = state_->by_id[id];
+  state_->outgoing.forget(index);
+  state_->sessions[index].reset();
+  state_->by_id.erase(id);
+}
+
+}  // namespace cais::switching

@@ -1,0 +1,98 @@
+// What a rank gets that asks again (P7, P10), and what it is told when the switch sees a gap (P11).
+#include <algorithm>
+#include <bit>
+
+#include "core/switching/state.hpp"
+
+namespace cais::switching {
+
+/// P7. The reply is never larger than the repeat: whoever is owed a sum has contributed as much.
+Drop Switch::State::repeat(const Slot& slot, const Arrival& arrival) {
+  if (slot.state == Slot::State::open) return Drop::repeat_unfinished;
+  const Targets asker{Targets::Set::only, arrival.rank()};
+  const nir::Plan& plan = arrival.session->programs[slot.program].plan;
+  if (slot.result != CellPool::none && contains(receivers(plan, slot.unit), arrival.rank())) {
+    send_result(slot, arrival, asker);
+  } else {
+    send_done(slot, arrival, asker);
+  }
+  ++counters.repeats_answered;
+  return Drop::none;
+}
+
+/// P10: the payloads that a rank lacks. A rank whose own contribution never came here is told so
+/// instead: nobody can settle the fragment before it has.
+Drop Switch::State::want(const Arrival& arrival) {
+  wire::Want lacked;
+  if (!wire::parse(arrival.payload, lacked)) return Drop::bad_length;
+  LaneState& lane = *arrival.lane;
+  const std::int32_t ahead =
+      distance(lane.progress[arrival.rank().value].next_missing, arrival.seq());
+  Slot& slot = lane.slot(arrival.seq());
+  if (!slot.holds(arrival.seq()) || !slot.has(arrival.rank())) {
+    if (ahead < 0) return Drop::stale_seq;
+    if (ahead >= static_cast<std::int32_t>(arrival.session->config.window_fragments)) {
+      return violated(arrival);
+    }
+    send_nak(arrival, arrival.seq(), 1);
+    return Drop::none;
+  }
+  if (arrival.header.descriptor != slot.descriptor) return Drop::unknown_descriptor;
+  const Program& program = arrival.session->programs[slot.program];
+  if (program.plan.combine == nir::Combine::reduce) return Drop::wrong_kind;
+
+  const Targets asker{Targets::Set::only, arrival.rank()};
+  bool answered = false;
+  for (std::uint64_t left = lacked.ranks & slot.contributed; left != 0; left &= left - 1) {
+    const Rank whose(static_cast<std::uint16_t>(std::countr_zero(left)));
+    const Targets entitled = without(receivers(program.plan, slot.unit), whose);
+    if (lane.kept(slot, whose).empty() || !contains(entitled, arrival.rank())) continue;
+    if (whose == arrival.rank()) continue;
+    mark_as_result(slot, arrival, whose);
+    send_payload(arrival, whose, asker);
+    answered = true;
+  }
+  if (!answered) {
+    if (slot.state == Slot::State::open) return Drop::repeat_unfinished;
+    send_done(slot, arrival, asker);
+  }
+  ++counters.repeats_answered;
+  return Drop::none;
+}
+
+/// P12: whoever missed the refusal hears it again when it speaks.
+Drop Switch::State::refuse_again(const Arrival& arrival) {
+  send_refusal(arrival, {Targets::Set::only, arrival.rank()});
+  return Drop::mismatch;
+}
+
+/// P11, with a small tolerance for packets that overtake each other. One NAK names the whole run
+/// of missing fragments; for what is lost again the agent's timer answers.
+void Switch::State::note_gap(const Arrival& arrival) {
+  LaneState& lane = *arrival.lane;
+  Progress& progress = lane.progress[arrival.rank().value];
+  const auto has = [&](Seq seq) {
+    const Slot& slot = lane.slot(seq);
+    return slot.holds(seq) && slot.has(arrival.rank());
+  };
+  if (!before(arrival.seq(), progress.end)) progress.end = arrival.seq() + 1;
+  if (arrival.seq() == progress.next_missing) {
+    progress.next_missing = progress.next_missing + 1;
+    while (before(progress.next_missing, progress.end) && has(progress.next_missing)) {
+      progress.next_missing = progress.next_missing + 1;
+    }
+    if (before(progress.nak_until, progress.next_missing)) {
+      progress.nak_until = progress.next_missing;
+      progress.beyond = 0;
+    }
+    return;
+  }
+  if (progress.next_missing != progress.nak_until) return;  // a NAK is out
+  if (++progress.beyond < reorder_tolerance_packets) return;
+  progress.beyond = 0;
+  while (!has(progress.nak_until)) progress.nak_until = progress.nak_until + 1;
+  const std::int32_t run = distance(progress.next_missing, progress.nak_until);
+  send_nak(arrival, progress.next_missing, static_cast<std::uint32_t>(run));
+}
+
+}  // namespace cais::switching

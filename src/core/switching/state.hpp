@@ -1,0 +1,112 @@
+// core/switching/state.hpp — the switch behind its interface, and the queue of what it will send.
+// Each step of a packet's way through it stands in a file of its own: admit.cpp (P13),
+// contribute.cpp (P5, P6, P8, P10, P12), repeat.cpp (P7, P10, P11), transmit.cpp.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/switching/session.hpp"
+
+namespace cais::switching {
+
+/// A packet to send. Kept packets are named, not pointed at: should their slot have been recycled
+/// before the entry's turn comes, nobody waits for the packet any more.
+struct Outgoing {
+  enum class Content : std::uint8_t {
+    nothing,  // its session has been closed
+    header,   // done, nak: `header` alone
+    refusal,  // mismatch: `header` and the session's Refusal
+    result,   // the slot's result
+    payload,  // the payload that the slot keeps of `header.rank`
+  };
+  Content content = Content::nothing;
+  Targets targets;
+  std::uint32_t session = 0;  // index in SwitchState::sessions
+  wire::Header header;        // of results and payloads: lane, seq and rank only
+  std::array<std::byte, wire::header_bytes> bytes{};  // the header, once it is polled
+};
+
+/// First in, first out, bounded. Entries that were polled stay where they are until the next push.
+class TransmitQueue {
+ public:
+  /// Position of an entry since the beginning; 0 is never one.
+  using Position = std::uint64_t;
+
+  /// False when the queue is full: the packet is lost, as on a network, and will be asked for
+  /// again.
+  bool push(const Outgoing& entry);
+  Outgoing* pop() { return head_ < entries_.size() ? &entries_[head_++] : nullptr; }
+  /// The entry at that position while it waits; null once it was polled.
+  Outgoing* waiting(Position position);
+  Position last() const { return base_ + entries_.size() - 1; }
+  void forget(std::uint32_t session);
+
+ private:
+  std::vector<Outgoing> entries_;
+  std::size_t head_ = 0;
+  Position base_ = 1;  // of entries_[0]
+};
+
+/// A packet on its way through the switch.
+struct Arrival {
+  Rank rank() const { return header.rank; }
+  Seq seq() const { return header.seq; }
+
+  wire::Header header;
+  std::span<const std::byte> payload;
+  Packet packet;
+  Session* session = nullptr;
+  std::uint32_t session_index = 0;
+  LaneState* lane = nullptr;
+};
+
+struct Switch::State {
+  Drop receive(Port port, Packet packet);
+
+  // admit.cpp
+  Drop admit(Port port, Arrival& arrival);
+
+  // contribute.cpp
+  Drop contribute(Arrival& arrival);
+  Drop open_slot(Slot& slot, const Arrival& arrival);
+  Drop join_slot(const Slot& slot, Arrival& arrival);
+  Drop violated(const Arrival& arrival);
+  Drop mismatched(const Slot& slot, const Arrival& arrival);
+  void keep(Kept& kept, Arrival& arrival);
+  void add(Slot& slot, Arrival& arrival, const Program& program);
+  void reduce(Slot& slot, const Arrival& arrival, const Program& program);
+  void pass_on(Slot& slot, Arrival& arrival, const Program& program);
+  void finish(Slot& slot, const Arrival& arrival);
+
+  // repeat.cpp
+  Drop repeat(const Slot& slot, const Arrival& arrival);
+  Drop want(const Arrival& arrival);
+  Drop refuse_again(const Arrival& arrival);
+  void note_gap(const Arrival& arrival);
+
+  // transmit.cpp
+  void send_result(const Slot& slot, const Arrival& arrival, Targets targets);
+  void send_payload(const Arrival& arrival, Rank whose, Targets targets);
+  void send_done(const Slot& slot, const Arrival& arrival, Targets targets);
+  void send_nak(const Arrival& arrival, Seq first, std::uint32_t count);
+  void send_refusal(const Arrival& arrival, Targets targets);
+  void mark_as_result(const Slot& slot, const Arrival& arrival, Rank whose);
+  bool poll(Transmit& out);
+  void push(const Outgoing& entry);
+
+  Session* find(SessionId id);
+  void report(Event event);
+
+  std::map<SessionId, std::uint32_t> by_id;
+  std::deque<std::optional<Session>> sessions;  // a deque: what was polled must not move
+  TransmitQueue outgoing;
+  std::deque<Event> events;
+  Counters counters;
+  std::size_t slots_open = 0;
+};
+
+}  // namespace cais::switching

@@ -1,0 +1,145 @@
+// What the switch sends: entries are queued as packets are taken, and become packets when polled.
+#include "core/switching/state.hpp"
+
+namespace cais::switching {
+
+bool TransmitQueue::push(const Outgoing& entry) {
+  if (head_ == entries_.size() || entries_.size() == transmits_max) {
+    entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(head_));
+    base_ += head_;
+    head_ = 0;
+  }
+  if (entries_.size() == transmits_max) return false;
+  entries_.push_back(entry);
+  return true;
+}
+
+Outgoing* TransmitQueue::waiting(Position position) {
+  if (position < base_ + head_ || position >= base_ + entries_.size()) return nullptr;
+  return &entries_[position - base_];
+}
+
+void TransmitQueue::forget(std::uint32_t session) {
+  for (std::size_t i = head_; i < entries_.size(); ++i) {
+    if (entries_[i].session == session) entries_[i].content = Outgoing::Content::nothing;
+  }
+}
+
+namespace {
+
+Outgoing control(const Arrival& arrival, wire::Kind kind, Seq seq, Targets targets) {
+  Outgoing entry;
+  entry.content = Outgoing::Content::header;
+  entry.targets = targets;
+  entry.session = arrival.session_index;
+  entry.header.session = arrival.session->config.session;
+  entry.header.epoch = arrival.session->config.epoch;
+  entry.header.lane = arrival.lane->lane;
+  entry.header.seq = seq;
+  entry.header.kind = kind;
+  entry.header.descriptor = arrival.header.descriptor;
+  return entry;
+}
+
+}  // namespace
+
+void Switch::State::push(const Outgoing& entry) {
+  if (!outgoing.push(entry)) ++counters.transmits_lost;
+}
+
+void Switch::State::send_result(const Slot& slot, const Arrival& arrival, Targets targets) {
+  Outgoing entry = control(arrival, wire::Kind::result, slot.seq, targets);
+  entry.content = Outgoing::Content::result;
+  push(entry);
+}
+
+void Switch::State::send_payload(const Arrival& arrival, Rank whose, Targets targets) {
+  Outgoing entry = control(arrival, wire::Kind::result, arrival.seq(), targets);
+  entry.content = Outgoing::Content::payload;
+  entry.header.rank = whose;
+  push(entry);
+}
+
+/// Consecutive fragments that are done for the same ranks share a packet, as long as it waits.
+void Switch::State::send_done(const Slot& slot, const Arrival& arrival, Targets targets) {
+  if (arrival.session->ports_of(targets).empty()) return;
+  const bool one = targets.set == Targets::Set::only;
+  std::uint64_t& at =
+      arrival.lane->done_at[one ? targets.rank.value : arrival.session->config.ranks];
+  if (Outgoing* last = outgoing.waiting(at);
+      last != nullptr && last->targets == targets && last->session == arrival.session_index &&
+      last->header.kind == wire::Kind::done && last->header.descriptor == slot.descriptor &&
+      last->header.lane == arrival.lane->lane &&
+      last->header.seq + last->header.chunk == slot.seq) {
+    ++last->header.chunk;
+    return;
+  }
+  Outgoing entry = control(arrival, wire::Kind::done, slot.seq, targets);
+  entry.header.chunk = 1;
+  push(entry);
+  at = outgoing.last();
+}
+
+void Switch::State::send_nak(const Arrival& arrival, Seq first, std::uint32_t count) {
+  Outgoing entry = control(arrival, wire::Kind::nak, first, {Targets::Set::only, arrival.rank()});
+  entry.header.chunk = count;
+  push(entry);
+  ++counters.naks_sent;
+}
+
+void Switch::State::send_refusal(const Arrival& arrival, Targets targets) {
+  Outgoing entry = control(arrival, wire::Kind::mismatch, arrival.session->refusal->seq, targets);
+  entry.content = Outgoing::Content::refusal;
+  entry.header.lane = arrival.session->refusal->lane;
+  entry.header.descriptor = arrival.session->refusal->descriptor;
+  push(entry);
+}
+
+/// The packet that the slot keeps of `whose` becomes a result where it lies.
+void Switch::State::mark_as_result(const Slot& slot, const Arrival& arrival, Rank whose) {
+  LaneState& lane = *arrival.lane;
+  std::byte* packet = lane.bytes(lane.kept(slot, whose));
+  wire::Header header = arrival.header;
+  header.kind = wire::Kind::result;
+  header.rank = whose;
+  header.chunk = slot.chunk;
+  header.offset = slot.offset;
+  header.flags = slot.state == Slot::State::finished ? wire::flag_finished : std::uint8_t{0};
+  const std::size_t bytes = arrival.session->programs[slot.program].plan.fragment_bytes;
+  wire::serialize(header, {packet + wire::header_bytes, bytes}, arrival.session->config.tag_seed,
+                  std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes));
+}
+
+bool Switch::State::poll(Transmit& out) {
+  while (Outgoing* entry = outgoing.pop()) {
+    if (entry->content == Outgoing::Content::nothing) continue;
+    Session& session = *sessions[entry->session];
+    out.ports = session.ports_of(entry->targets);
+    if (entry->content == Outgoing::Content::header ||
+        entry->content == Outgoing::Content::refusal) {
+      out.payload = {};
+      if (entry->content == Outgoing::Content::refusal) out.payload = session.refusal->payload;
+      wire::serialize(entry->header, out.payload, session.config.tag_seed, entry->bytes);
+      out.header = entry->bytes;
+      return true;
+    }
+    LaneState& lane = *session.lane(entry->header.lane);
+    Slot& slot = lane.slot(entry->header.seq);
+    if (!slot.holds(entry->header.seq)) continue;
+    const std::byte* packet = nullptr;
+    if (entry->content == Outgoing::Content::result) {
+      if (slot.result == CellPool::none) continue;
+      packet = lane.cells.at(slot.result);
+    } else {
+      const Kept& kept = lane.kept(slot, entry->header.rank);
+      if (kept.empty()) continue;
+      packet = lane.bytes(kept);
+    }
+    out.header = {packet, wire::header_bytes};
+    out.payload = {packet + wire::header_bytes, session.programs[slot.program].plan.fragment_bytes};
+    return true;
+  }
+  return false;
+}
+
+}  // namespace cais::switching
