@@ -15,6 +15,7 @@ import re
 import signal
 import subprocess
 import time
+import typing
 from collections.abc import Iterator
 
 SCRIPT = pathlib.Path(__file__).with_name("lab.sh")
@@ -80,7 +81,8 @@ class Lab:
         return process
 
     def run_ranks(
-        self, hosts: int, ranks_per_host: int, command: list[str], seconds_max: float, **env: str
+        self, hosts: int, ranks_per_host: int, command: list[str], seconds_max: float,
+        stdout: typing.IO | None = None, **env: str,
     ) -> None:
         """Runs `command` as the ranks of one torch.distributed job; RuntimeError when one fails."""
         processes = []
@@ -93,7 +95,7 @@ class Lab:
                 "OMP_NUM_THREADS": 1, **env,
             }
             text = {name: str(value) for name, value in settings.items()}
-            processes.append(self.start(host + 1, command, env=text))
+            processes.append(self.start(host + 1, command, env=text, stdout=stdout))
         end = time.monotonic() + seconds_max
         for rank, process in enumerate(processes):
             try:
