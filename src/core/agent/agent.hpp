@@ -2,11 +2,12 @@
 // it cuts the ops of the session into fragments, keeps each lane's window, repeats what was lost,
 // and puts results where they belong. No clock, socket or thread; time comes in as arguments.
 //
-//   submit(op)               appends a collective; its memory must stay until its Done event
+//   submit(op)               appends a collective; its memory must stay until its Done event. The
+//                            caller bounds how many are under way
 //   receive(now, packet)     takes one packet of this session
 //   poll_transmit(now, out)  the next packet to send, until there is none; what it points at stays
 //                            valid until the next receive(), timeout() or submit()
-//   poll_event(out)          Done and Failed, until there is none
+//   poll_event(out)          Done, in the order of submission, and Mismatched, until there is none
 //   deadline()               when to call timeout(now); may change after any call above
 #pragma once
 
@@ -32,18 +33,20 @@ struct Config {
   std::uint8_t lanes;              // of the session
   std::uint32_t window_fragments;  // W of each lane
   std::uint64_t tag_seed;
+  Seq first_seq{};  // where each lane begins to count, as in the switch
   Duration rto_initial = std::chrono::milliseconds(20);
-  Duration rto_min = std::chrono::milliseconds(2);   // floor (P2)
-  Duration rto_max = std::chrono::milliseconds(500); // cap of the back-off
+  Duration rto_min = std::chrono::milliseconds(2);    // floor (P2)
+  Duration rto_max = std::chrono::milliseconds(500);  // cap of the back-off
 };
 
 /// One collective. `send` and `recv` follow nir/plan.hpp: `recv` of an all_gather holds `ranks`
-/// units in rank order, `send` of a reduce_scatter holds `ranks` units. They may be the same
-/// memory where the plan's units line up (all_reduce in place).
+/// units in rank order, `send` of a reduce_scatter holds `ranks` units; the root of a broadcast has
+/// its tensor in `send`. They may be the same memory where the plan's units line up (all_reduce in
+/// place, a shard in its own place).
 struct Submit {
   std::uint64_t op;  // the caller's number for it; comes back in Done
   DescriptorHash descriptor;
-  nir::Plan plan;    // of that descriptor
+  nir::Plan plan;  // of that descriptor
   const std::byte* send;
   std::byte* recv;
 };
@@ -59,7 +62,8 @@ struct Transmit {
 struct Done {
   std::uint64_t op;
 };
-/// P12: the switch refused the op. All later ops of the session fail with it.
+/// P12: ranks called different collectives; `op` is the one of ours that stands there. Nothing of
+/// the session will be done any more: its ops under way are forgotten, later ones are not taken.
 struct Mismatched {
   std::uint64_t op;
   Rank first, second;
@@ -76,6 +80,8 @@ struct Counters {
 class Agent {
  public:
   explicit Agent(const Config& config);
+  Agent(const Agent& other);  // another agent in the same state, with the same tensors
+  Agent& operator=(const Agent& other);
   ~Agent();
 
   void submit(const Submit& op);

@@ -1,0 +1,107 @@
+#include "core/agent/agent.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/agent/state.hpp"
+
+namespace cais::agent {
+
+LaneState::LaneState(const Config& config, Lane which)
+    : lane(which),
+      base(config.first_seq),
+      next(config.first_seq),
+      settled_end(config.first_seq),
+      window(config.window_fragments),
+      congestion(config.window_fragments) {}
+
+Agent::State::State(const Config& c) : config(c), rtt(c.rto_initial, c.rto_min, c.rto_max) {
+  CAIS_CHECK(c.lanes > 0 && c.ranks > c.rank.value && c.ranks <= ranks_max);
+  CAIS_CHECK(std::has_single_bit(c.window_fragments));  // a fragment's place is a mask
+  for (std::uint8_t l = 0; l < c.lanes; ++l) lanes.emplace_back(c, Lane(l));
+}
+
+Agent::Agent(const Config& config) : state_(std::make_unique<State>(config)) {}
+Agent::Agent(const Agent& other) : state_(std::make_unique<State>(*other.state_)) {}
+Agent& Agent::operator=(const Agent& other) {
+  if (this != &other) state_ = std::make_unique<State>(*other.state_);
+  return *this;
+}
+Agent::~Agent() = default;
+
+/// The op's fragments are dealt to lanes from op number mod lanes on, so that small ops take turns.
+void Agent::submit(const Submit& op) {
+  State& state = *state_;
+  if (state.refused) return;
+  CAIS_CHECK(op.plan.ranks == state.config.ranks && op.plan.lanes <= state.config.lanes);
+  const OpNumber number = state.ops_done + state.ops.size();
+  state.ops.push_back(Op{op, op.plan.fragments()});
+  const std::size_t lanes = state.lanes.size();
+  for (std::uint8_t i = 0; i < op.plan.lanes; ++i) {
+    const nir::FragmentRange range = op.plan.dealt_to(i);
+    if (range.count() > 0) state.lanes[(number + i) % lanes].shares.push_back({number, range});
+  }
+}
+
+void Agent::receive(Instant now, std::span<const std::byte> packet) {
+  Counters& counters = state_->counters;
+  ++counters.received;
+  switch (state_->receive(now, packet)) {
+    case State::Outcome::accepted:
+      ++counters.accepted;
+      break;
+    case State::Outcome::malformed:
+      ++counters.dropped_malformed;
+      break;
+    case State::Outcome::wrong_tag:
+      ++counters.dropped_tag;
+      break;
+    case State::Outcome::foreign:
+      ++counters.dropped_foreign;
+      break;
+    case State::Outcome::stale:
+      ++counters.dropped_stale;
+      break;
+  }
+}
+
+bool Agent::poll_transmit(Instant now, Transmit& out) { return state_->poll(now, out); }
+
+bool Agent::poll_event(Event& out) {
+  if (state_->events.empty()) return false;
+  out = state_->events.front();
+  state_->events.pop_front();
+  return true;
+}
+
+Instant Agent::deadline() const {
+  Instant first = never;
+  for (const LaneState& lane : state_->lanes) first = std::min(first, lane.deadline);
+  return first;
+}
+
+void Agent::timeout(Instant now) {
+  for (LaneState& lane : state_->lanes) {
+    if (lane.deadline <= now) state_->timeout(now, lane);
+  }
+}
+
+const Counters& Agent::counters() const { return state_->counters; }
+Duration Agent::smoothed_rtt() const { return state_->rtt.smoothed(); }
+bool Agent::idle() const { return state_->ops.empty(); }
+
+std::uint64_t owed(const nir::Plan& plan, Rank self, std::uint32_t unit) {
+  if (!plan.receives_payload(self, unit)) return 0;
+  const std::uint64_t own = 1ull << self.value;
+  switch (plan.combine) {
+    case nir::Combine::reduce:
+      return 1;
+    case nir::Combine::concat:
+      return (plan.ranks == 64 ? ~0ull : (1ull << plan.ranks) - 1) & ~own;
+    case nir::Combine::route:
+      return (1ull << plan.root) & ~own;
+  }
+  return 0;
+}
+
+}  // namespace cais::agent

@@ -1,0 +1,151 @@
+// What the agent takes: results and dones once, inside the window (P3), naks and refusals.
+#include <algorithm>
+#include <cstring>
+
+#include "core/agent/state.hpp"
+
+namespace cais::agent {
+
+Agent::State::Outcome Agent::State::receive(Instant now, std::span<const std::byte> packet) {
+  wire::Header header;
+  if (wire::parse(packet, header) != wire::ParseError::none) return Outcome::malformed;
+  if (header.session != config.session || header.epoch != config.epoch ||
+      header.lane.value >= lanes.size() || header.rank.value >= config.ranks) {
+    return Outcome::foreign;
+  }
+  if (refused) return Outcome::stale;
+  LaneState& lane = lanes[header.lane.value];
+  const std::span<const std::byte> payload = packet.subspan(wire::header_bytes);
+  // A late duplicate is seen by its place alone; its payload need not be read.
+  if (header.kind == wire::Kind::result &&
+      (!lane.in_window(header.seq) || lane.at(header.seq).state == Fragment::State::settled)) {
+    return Outcome::stale;
+  }
+  if (!wire::tag_is_right(packet, config.tag_seed)) return Outcome::wrong_tag;
+  switch (header.kind) {
+    case wire::Kind::result:
+      return result(now, lane, header, payload);
+    case wire::Kind::done:
+      return payload.empty() ? done(now, lane, header) : Outcome::malformed;
+    case wire::Kind::nak:
+      return payload.empty() ? nak(now, lane, header) : Outcome::malformed;
+    case wire::Kind::mismatch:
+      return mismatch(lane, header, payload);
+    case wire::Kind::contribution:
+    case wire::Kind::want:
+      break;
+  }
+  return Outcome::foreign;
+}
+
+Agent::State::Outcome Agent::State::result(Instant now, LaneState& lane, const wire::Header& header,
+                                           std::span<const std::byte> payload) {
+  Fragment& fragment = lane.at(header.seq);
+  const Submit& submit = op(fragment.op).submit;
+  const nir::Plan& plan = submit.plan;
+  if (header.descriptor != submit.descriptor) return Outcome::foreign;
+  if (payload.size() != plan.fragment_bytes) return Outcome::malformed;
+  const std::uint64_t whose = 1ull << header.rank.value;
+  const bool finished = (header.flags & wire::flag_finished) != 0;
+  const bool news = (fragment.lacking & whose) != 0;
+  if (!news && (fragment.finished || !finished)) return Outcome::stale;
+  if (news) {
+    const nir::Extent extent = plan.extent(fragment.index);
+    const bool side_by_side = plan.combine == nir::Combine::concat;
+    std::byte* unit = submit.recv + (side_by_side ? header.rank.value * plan.unit_bytes : 0);
+    std::memcpy(unit + extent.offset, payload.data(), extent.bytes);
+    fragment.lacking &= ~whose;
+  }
+  fragment.finished |= finished;
+  if (fragment.finished && fragment.lacking == 0) settle(now, lane, header.seq);
+  repeat_overtaken(now, lane);
+  return Outcome::accepted;
+}
+
+/// One done may speak for a run of fragments.
+Agent::State::Outcome Agent::State::done(Instant now, LaneState& lane, const wire::Header& header) {
+  const std::uint32_t count =
+      std::min<std::uint32_t>(header.chunk, static_cast<std::uint32_t>(lane.window.size()));
+  bool news = false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Seq seq = header.seq + i;
+    if (!lane.in_window(seq)) continue;
+    Fragment& fragment = lane.at(seq);
+    if (fragment.state != Fragment::State::waiting || fragment.finished) continue;
+    if (op(fragment.op).submit.descriptor != header.descriptor) return Outcome::foreign;
+    fragment.finished = news = true;
+    if (fragment.lacking == 0) settle(now, lane, seq);
+  }
+  if (!news) return Outcome::stale;
+  repeat_overtaken(now, lane);
+  return Outcome::accepted;
+}
+
+/// P11: the switch misses a run of our fragments.
+Agent::State::Outcome Agent::State::nak(Instant now, LaneState& lane, const wire::Header& header) {
+  const std::uint32_t count =
+      std::min<std::uint32_t>(header.chunk, static_cast<std::uint32_t>(lane.window.size()));
+  bool news = false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Seq seq = header.seq + i;
+    if (!lane.in_window(seq)) continue;
+    const Fragment& fragment = lane.at(seq);
+    if (fragment.state != Fragment::State::waiting || fragment.finished) continue;
+    // A second NAK on the heels of a repeat was sent before the repeat got there. What was
+    // repeated by a want has not been sent again yet.
+    news = true;
+    if (fragment.asked || !fragment.repeated || now - fragment.sent_at >= rtt.smoothed() / 2) {
+      lane.congestion.lost();
+      queue_repeat(lane, seq, Fragment::Due::contribution);
+    }
+  }
+  if (!news) return Outcome::stale;
+  ++counters.naks;
+  return Outcome::accepted;
+}
+
+Agent::State::Outcome Agent::State::mismatch(LaneState& lane, const wire::Header& header,
+                                             std::span<const std::byte> payload) {
+  wire::Mismatch what;
+  if (!wire::parse(payload, what)) return Outcome::malformed;
+  if (ops.empty()) return Outcome::stale;
+  // Ours at that place; when we are not there yet, the next one to be done.
+  OpNumber number = ops_done;
+  Seq first = lane.next;
+  if (lane.in_window(header.seq)) number = lane.at(header.seq).op;
+  for (const Share& share : lane.shares) {
+    if (!before(header.seq, first) && before(header.seq, first + share.left.count())) {
+      number = share.op;
+    }
+    first = first + share.left.count();
+  }
+  refused = true;
+  events.push_back(Mismatched{op(std::max(number, ops_done)).submit.op, what.first, what.second,
+                              what.first_descriptor, what.second_descriptor});
+  ops.clear();
+  for (LaneState& each : lanes) each.deadline = never;
+  return Outcome::accepted;
+}
+
+void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
+  Fragment& fragment = lane.at(seq);
+  fragment.state = Fragment::State::settled;
+  if (!fragment.repeated) rtt.sample(now, now - fragment.sent_at);
+  lane.congestion.settled();
+  --lane.waiting;
+  lane.backoff = 0;
+  lane.deadline = lane.waiting == 0 ? never : now + rtt.rto(0);
+  if (!before(seq, lane.settled_end)) lane.settled_end = seq + 1;
+  if (lane.recovering) recovered(lane, fragment);
+  while (lane.base != lane.next && lane.at(lane.base).state == Fragment::State::settled) {
+    lane.base = lane.base + 1;
+  }
+  --op(fragment.op).unsettled;
+  while (!ops.empty() && ops.front().unsettled == 0) {
+    events.push_back(Done{ops.front().submit.op});
+    ops.pop_front();
+    ++ops_done;
+  }
+}
+
+}  // namespace cais::agent

@@ -1,0 +1,117 @@
+// core/agent/state.hpp — the agent behind its interface: ops under way, and for each lane the
+// fragments in its window. What it does with them stands in transmit.cpp (P1), receive.cpp (P3)
+// and recover.cpp (P2, P10). Values only: a copy of an agent is another one in the same state.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "core/agent/agent.hpp"
+#include "core/agent/estimator.hpp"
+
+namespace cais::agent {
+
+/// A collective under way.
+struct Op {
+  Submit submit;
+  std::uint32_t unsettled;  // fragments
+};
+using OpNumber = std::uint64_t;  // counts the ops of the session from 0
+
+/// A fragment in the window.
+struct Fragment {
+  enum class State : std::uint8_t { unsent, waiting, settled };
+  enum class Due : std::uint8_t { nothing, contribution, want };
+  State state = State::unsent;
+  Due due = Due::nothing;   // the repeat that is queued
+  bool repeated = false;    // no round trip can be read from its answer
+  bool asked = false;       // last sent as a want: the contribution itself has not gone again
+  bool finished = false;    // every rank's contribution is at the switch
+  std::uint32_t index = 0;  // in its op
+  OpNumber op = 0;
+  std::uint64_t lacking = 0;  // ranks whose payload is still owed to us; rank 0's bit for a sum
+  Instant sent_at{};
+  std::array<std::byte, wire::header_bytes> header{};
+  std::array<std::byte, wire::want_bytes> want{};
+};
+
+/// The part of an op that a lane has still to send.
+struct Share {
+  OpNumber op;
+  nir::FragmentRange left;
+};
+
+struct LaneState {
+  LaneState(const Config& config, Lane which);
+
+  Fragment& at(Seq seq) { return window[seq.value & (window.size() - 1)]; }
+  /// Whether `seq` was sent and is not settled with all before it.
+  bool in_window(Seq seq) const { return !before(seq, base) && before(seq, next); }
+
+  Lane lane;
+  Seq base;                   // the first that is not settled
+  Seq next;                   // the next to be sent
+  Seq settled_end;            // one past the last that is settled
+  std::uint32_t waiting = 0;  // sent and not settled
+  std::deque<Share> shares;
+  std::vector<Fragment> window;  // W, by seq
+  std::deque<Seq> repeats;       // fragments with a repeat due
+  CongestionWindow congestion;
+
+  Instant deadline = never;
+  unsigned backoff = 0;
+  Instant next_scan = Instant::min();  // when to look for overtaken fragments again
+  bool recovering = false;             // after a timeout: repeats call forth further ones
+  Seq recover_from{};                  // the first that this recovery has not repeated
+  Seq recover_end{};                   // one past the last that was sent before it
+};
+
+struct Agent::State {
+  explicit State(const Config& config);
+
+  Op& op(OpNumber number) { return ops[number - ops_done]; }
+
+  // transmit.cpp
+  bool poll(Instant now, Transmit& out);
+  bool next_packet(Instant now, LaneState& lane, Transmit& out);
+  void send_new(Instant now, LaneState& lane, Transmit& out);
+  void send_repeat(Instant now, LaneState& lane, Seq seq, Transmit& out);
+  void contribution(const LaneState& lane, Seq seq, Fragment& fragment, Transmit& out);
+
+  // receive.cpp
+  enum class Outcome { accepted, malformed, wrong_tag, foreign, stale };
+  Outcome receive(Instant now, std::span<const std::byte> packet);
+  Outcome result(Instant now, LaneState& lane, const wire::Header& header,
+                 std::span<const std::byte> payload);
+  Outcome done(Instant now, LaneState& lane, const wire::Header& header);
+  Outcome nak(Instant now, LaneState& lane, const wire::Header& header);
+  Outcome mismatch(LaneState& lane, const wire::Header& header, std::span<const std::byte> payload);
+  void settle(Instant now, LaneState& lane, Seq seq);
+
+  // recover.cpp
+  void timeout(Instant now, LaneState& lane);
+  void repeat_overtaken(Instant now, LaneState& lane);
+  void recovered(LaneState& lane, const Fragment& fragment);
+  void recover_further(LaneState& lane, std::uint32_t count);
+  void queue_repeat(LaneState& lane, Seq seq);
+  void queue_repeat(LaneState& lane, Seq seq, Fragment::Due due);
+
+  Config config;
+  std::vector<LaneState> lanes;
+  std::deque<Op> ops;     // under way, in order
+  OpNumber ops_done = 0;  // the number of ops.front()
+  std::deque<Event> events;
+  RttEstimator rtt;
+  Counters counters;
+  bool refused = false;  // P12
+  std::size_t turn = 0;  // the lane that sends
+  std::uint32_t sent_in_turn = 0;
+};
+
+/// Ranks whose payloads of a fragment of `unit` are owed to `self`: itself excepted, whose payload
+/// it has; rank 0 stands for a sum.
+std::uint64_t owed(const nir::Plan& plan, Rank self, std::uint32_t unit);
+
+}  // namespace cais::agent

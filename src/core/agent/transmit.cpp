@@ -1,0 +1,137 @@
+// What the agent sends: new fragments as far as the window allows (P1), repeats before them.
+#include <algorithm>
+#include <cstring>
+
+#include "core/agent/state.hpp"
+
+namespace cais::agent {
+namespace {
+
+/// Packets that a lane sends before the next one's turn: as many as the kernel takes in one call.
+constexpr std::uint32_t turn_packets = 64;
+
+constexpr std::array<std::byte, wire::fragment_bytes_max> zeros{};
+
+/// Where the payload of `whose` belongs in the op's output.
+std::byte* destination(const Submit& submit, Rank whose, const nir::Extent& extent) {
+  const bool side_by_side = submit.plan.combine == nir::Combine::concat;
+  return submit.recv + (side_by_side ? whose.value * submit.plan.unit_bytes : 0) + extent.offset;
+}
+
+const std::byte* source(const Submit& submit, const nir::Extent& extent) {
+  return submit.send + extent.unit * submit.plan.unit_bytes + extent.offset;
+}
+
+/// A rank's own payload of an op that adds nothing does not travel to come back.
+void take_own(const Submit& submit, Rank self, const nir::Extent& extent) {
+  const nir::Plan& plan = submit.plan;
+  if (plan.combine == nir::Combine::reduce || !plan.contributes_payload(self) ||
+      !plan.receives_payload(self, extent.unit)) {
+    return;
+  }
+  std::byte* to = destination(submit, self, extent);
+  const std::byte* from = source(submit, extent);
+  if (to != from) std::memcpy(to, from, extent.bytes);
+}
+
+}  // namespace
+
+bool Agent::State::poll(Instant now, Transmit& out) {
+  if (refused) return false;
+  for (std::size_t tried = 0; tried <= lanes.size(); ++tried) {
+    if (sent_in_turn < turn_packets && next_packet(now, lanes[turn], out)) {
+      ++sent_in_turn;
+      ++counters.sent;
+      return true;
+    }
+    turn = turn + 1 == lanes.size() ? 0 : turn + 1;
+    sent_in_turn = 0;
+  }
+  return false;
+}
+
+bool Agent::State::next_packet(Instant now, LaneState& lane, Transmit& out) {
+  while (!lane.repeats.empty()) {
+    const Seq seq = lane.repeats.front();
+    lane.repeats.pop_front();
+    if (!lane.in_window(seq) || lane.at(seq).state != Fragment::State::waiting) continue;
+    send_repeat(now, lane, seq, out);
+    return true;
+  }
+  // P1: all up to seq − W are settled when the first that is not lies behind it.
+  const auto ahead = static_cast<std::size_t>(distance(lane.base, lane.next));
+  if (lane.shares.empty() || ahead >= lane.window.size()) return false;
+  if (lane.waiting >= lane.congestion.fragments()) return false;
+  send_new(now, lane, out);
+  return true;
+}
+
+void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
+  Share& share = lane.shares.front();
+  const Submit& submit = op(share.op).submit;
+  const Seq seq = lane.next;
+  Fragment& fragment = lane.at(seq);
+  fragment.state = Fragment::State::waiting;
+  fragment.due = Fragment::Due::nothing;
+  fragment.repeated = fragment.asked = false;
+  fragment.finished = false;
+  fragment.index = share.left.begin;
+  fragment.op = share.op;
+  fragment.sent_at = now;
+  const nir::Extent extent = submit.plan.extent(fragment.index);
+  fragment.lacking = owed(submit.plan, config.rank, extent.unit);
+  take_own(submit, config.rank, extent);
+  contribution(lane, seq, fragment, out);
+
+  lane.next = seq + 1;
+  ++lane.waiting;
+  if (lane.deadline == never) lane.deadline = now + rtt.rto(lane.backoff);
+  if (++share.left.begin == share.left.end) lane.shares.pop_front();
+}
+
+void Agent::State::send_repeat(Instant now, LaneState& lane, Seq seq, Transmit& out) {
+  Fragment& fragment = lane.at(seq);
+  const bool want = fragment.due == Fragment::Due::want;
+  fragment.due = Fragment::Due::nothing;
+  fragment.repeated = true;
+  fragment.asked = want;
+  fragment.sent_at = now;
+  ++counters.repeated;
+  contribution(lane, seq, fragment, out);
+  if (!want) return;
+  fragment.want = wire::serialize(wire::Want{fragment.lacking});
+  out.payload = fragment.want;
+  out.padding = {};
+  wire::Header header;
+  wire::parse(fragment.header, header);
+  header.kind = wire::Kind::want;
+  wire::serialize(header, out.payload, config.tag_seed, fragment.header);
+}
+
+/// The contribution to `seq`, byte for byte the same each time but for the flag (P2).
+void Agent::State::contribution(const LaneState& lane, Seq seq, Fragment& fragment, Transmit& out) {
+  const Submit& submit = op(fragment.op).submit;
+  const nir::Plan& plan = submit.plan;
+  const nir::Extent extent = plan.extent(fragment.index);
+  out.lane = lane.lane;
+  out.payload = out.padding = {};
+  if (plan.contributes_payload(config.rank)) {
+    out.payload = {source(submit, extent), extent.bytes};
+    out.padding = std::span(zeros).first(plan.fragment_bytes - extent.bytes);
+  }
+  wire::Header header;
+  header.session = config.session;
+  header.epoch = config.epoch;
+  header.rank = config.rank;
+  header.lane = lane.lane;
+  header.seq = seq;
+  header.kind = wire::Kind::contribution;
+  header.flags = fragment.repeated ? wire::flag_repeat : std::uint8_t{0};
+  header.descriptor = submit.descriptor;
+  header.chunk = plan.chunk_of(fragment.index);
+  header.offset = static_cast<std::uint32_t>(extent.offset / wire::offset_step);
+  wire::serialize(header, out.payload, out.padding, config.tag_seed, fragment.header);
+  out.header = fragment.header;
+}
+
+}  // namespace cais::agent
