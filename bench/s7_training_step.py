@@ -1,0 +1,90 @@
+"""S7 — a tensor-parallel training step, and the share of it spent in collectives.
+
+Two models: the demo's transformer, and one layer with the shapes of Llama-2-7B. The step runs
+through gloo, through cais, and on PyTorch's `fake` backend whose collectives do nothing: what a
+step takes longer than that is spent in collectives (demo/meter.py says why it is measured so).
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from common import ROOT, save
+
+sys.path.insert(0, str(ROOT / "demo"))
+from meter import collective_share  # noqa: E402
+
+MODELS = {
+    "demo": [],
+    "llama-2-7b layer": ["--hidden", "4096", "--layers", "1", "--heads", "32", "--feed-forward",
+                         "11008", "--sequence", "256", "--batch", "1", "--learning-rate", "1e-4"],
+}
+BACKENDS = ("fake", "gloo", "cais")
+SECONDS_MAX = 600
+
+
+def step_seconds(backend: str, tp: int, model: str, steps: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "result.json"
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
+                   "--nproc-per-node", str(tp), str(ROOT / "demo" / "train.py"), "--backend",
+                   backend, "--steps", str(steps), "--out", str(out), *MODELS[model]]
+        environment = dict(os.environ, OMP_NUM_THREADS="1")
+        if backend == "cais":
+            environment.setdefault("CAIS_ALLOCATOR", "1")
+        done = subprocess.run(command, env=environment, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=SECONDS_MAX)
+        if done.returncode != 0:
+            raise RuntimeError(f"{backend}, {model}, tp {tp}: {done.stderr[-1500:]}")
+        return json.loads(out.read_text())["step_seconds"]
+
+
+def measure(model: str, tp: int, steps: int, rounds: int) -> list[dict]:
+    seconds: dict[str, list[float]] = {backend: [] for backend in BACKENDS}
+    for number in range(rounds):
+        for backend in BACKENDS:
+            seconds[backend].append(step_seconds(backend, tp, model, steps))
+        print(f"S7 {model} tp {tp}: round {number + 1}/{rounds}", file=sys.stderr)
+    # The step without collectives is one quantity; its median over the rounds is the best guess.
+    without = statistics.median(seconds["fake"])
+    lines = []
+    for backend in BACKENDS:
+        step = statistics.median(seconds[backend])
+        lines.append({
+            "table": "S7", "model": model, "tp": tp, "who": backend, "rounds": rounds,
+            "step_ms": round(step * 1e3, 1),
+            "step_ms_min": round(min(seconds[backend]) * 1e3, 1),
+            "step_ms_max": round(max(seconds[backend]) * 1e3, 1),
+            "collectives_ms": round(max(0.0, step - without) * 1e3, 1),
+            "share": round(collective_share(step, without), 3),
+        })
+    gloo, cais = lines[1], lines[2]
+    cais["step_ratio"] = round(gloo["step_ms"] / cais["step_ms"], 3)
+    # Below 1 % of the step the difference of two measured times is noise: claim no more than that.
+    spent = max(cais["collectives_ms"], 0.01 * cais["step_ms"])
+    cais["ratio"] = round(gloo["collectives_ms"] / spent, 2)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="the demo's model, tp 4, one round")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--models", nargs="+", choices=MODELS)
+    parser.add_argument("--tp", nargs="+", type=int)
+    parser.add_argument("--steps", type=int, default=10)
+    arguments = parser.parse_args()
+    quick = arguments.quick
+    lines = []
+    for model in arguments.models or (["demo"] if quick else list(MODELS)):
+        for tp in arguments.tp or ([4] if quick else [4, 8]):
+            lines += measure(model, tp, arguments.steps, arguments.rounds or (1 if quick else 5))
+            save("S7", lines)
+
+
+if __name__ == "__main__":
+    main()
