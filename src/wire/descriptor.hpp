@@ -16,7 +16,8 @@
 namespace cais::wire {
 
 inline constexpr std::size_t descriptor_bytes = 128;
-inline constexpr std::size_t dims_max = 5;  // further dims are folded into the first
+inline constexpr std::size_t dims_max = 5;         // further dims are folded into the first
+inline constexpr std::size_t shape_dims_max = 64;  // that a caller's tensor may have (PyTorch's)
 inline constexpr std::uint32_t fragment_bytes_max = 65'000;  // what one UDP datagram can carry
 inline constexpr std::uint32_t fragment_bytes_step = 16;     // so that every dtype divides it
 inline constexpr std::uint32_t chunk_bytes_min = 64 * 1024;

@@ -55,25 +55,36 @@ std::string to_string(const CommDescriptor& d) {
 
 std::string explain_mismatch(const CommDescriptor& ours, Rank us, const CommDescriptor& theirs,
                              Rank them) {
-  Differences differences;
-  differences.add("collective", to_string(kind_of(ours)), to_string(kind_of(theirs)));
-  differences.add("reduce op", to_string(static_cast<ReduceOp>(ours.reduce_op)),
-                  to_string(static_cast<ReduceOp>(theirs.reduce_op)));
-  differences.add("dtype", type_name(ours.dtype), type_name(theirs.dtype));
-  differences.add("shape", shape_text(ours), shape_text(theirs));
-  differences.add("shard dim", int{ours.shard_dim}, int{theirs.shard_dim});
-  differences.add("root", ours.root, theirs.root);
-  differences.add("ranks", ours.ranks, theirs.ranks);
-  differences.add("group", ours.group, theirs.group);
-  differences.add("bytes", ours.unit_bytes, theirs.unit_bytes);
-  differences.add("fragment bytes", ours.fragment_bytes, theirs.fragment_bytes);
-  differences.add("chunk bytes", ours.chunk_bytes, theirs.chunk_bytes);
-  differences.add("lanes", unsigned{ours.lanes}, unsigned{theirs.lanes});
+  Differences calls;
+  calls.add("collective", to_string(kind_of(ours)), to_string(kind_of(theirs)));
+  calls.add("reduce op", to_string(static_cast<ReduceOp>(ours.reduce_op)),
+            to_string(static_cast<ReduceOp>(theirs.reduce_op)));
+  calls.add("dtype", type_name(ours.dtype), type_name(theirs.dtype));
+  calls.add("shape", shape_text(ours), shape_text(theirs));
+  calls.add("shard dim", int{ours.shard_dim}, int{theirs.shard_dim});
+  calls.add("root", ours.root, theirs.root);
+  calls.add("ranks", ours.ranks, theirs.ranks);
+  calls.add("members of the group", ours.group, theirs.group);
+  calls.add("bytes of a rank's unit", ours.unit_bytes, theirs.unit_bytes);
+  const bool same_call = calls.empty();
+  Differences settings;
+  settings.add("fragment bytes", ours.fragment_bytes, theirs.fragment_bytes);
+  settings.add("chunk bytes", ours.chunk_bytes, theirs.chunk_bytes);
+  settings.add("lanes", unsigned{ours.lanes}, unsigned{theirs.lanes});
+  settings.add("guard bits", unsigned{ours.guard_bits}, unsigned{theirs.guard_bits});
+  settings.add("shape of the sum", ours.shape_of_sum, theirs.shape_of_sum);
   std::ostringstream text;
   text << "mismatched collective: rank " << us.value << " called " << to_string(ours) << ", rank "
-       << them.value << " called " << to_string(theirs);
-  if (!differences.empty()) text << "; they differ in " << differences.text();
-  text << ". All ranks of a group must call the same collectives in the same order.";
+       << them.value << " called " << to_string(theirs) << "; ";
+  if (!same_call) {
+    text << "they differ in " << calls.text()
+         << ". All ranks of a group must call the same collectives in the same order.";
+  } else if (!settings.empty()) {
+    text << "the calls agree, but the ranks' settings differ in " << settings.text()
+         << ". All ranks of a group need the same settings.";
+  } else {
+    text << "the descriptors are equal.";
+  }
   return text.str();
 }
 

@@ -25,7 +25,7 @@ enum class Kind : std::uint8_t {
 };
 
 /// Bits of Header::flags.
-inline constexpr std::uint8_t flag_repeat = 0x01;  // sent before; no RTT sample from its answer
+inline constexpr std::uint8_t flag_repeat = 0x01;    // sent before; no RTT sample from its answer
 inline constexpr std::uint8_t flag_finished = 0x02;  // of a result: every rank has contributed
 
 struct Header {

@@ -11,16 +11,20 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
 }
 
 void set_shape(const DescriptorSpec& spec, CommDescriptor& descriptor) {
-  const std::size_t folded =
-      spec.shape.size() > dims_max ? spec.shape.size() - dims_max : std::size_t{0};
-  descriptor.dims = static_cast<std::uint8_t>(spec.shape.size() - folded);
-  descriptor.shape[0] = 1;
-  for (std::size_t dim = 0; dim <= folded; ++dim) descriptor.shape[0] *= spec.shape[dim];
+  const std::size_t dims = spec.shape.size();
+  const std::size_t folded = dims > dims_max ? dims - dims_max : 0;
+  descriptor.dims = static_cast<std::uint8_t>(dims - folded);
+  std::uint64_t first = 1;
+  for (std::size_t dim = 0; dim <= folded; ++dim) {
+    // A product past 64 bits must not come out as a small one: validate() refuses the largest.
+    if (__builtin_mul_overflow(first, spec.shape[dim], &first)) first = ~std::uint64_t{0};
+  }
+  descriptor.shape[0] = first;
   std::copy(spec.shape.begin() + static_cast<std::ptrdiff_t>(folded) + 1, spec.shape.end(),
             descriptor.shape + 1);
   if (spec.shard_dim < 0) return;
-  descriptor.shard_dim =
-      static_cast<std::int8_t>(std::max(0, spec.shard_dim - static_cast<int>(folded)));
+  const int dim = std::max(0, spec.shard_dim - static_cast<int>(folded));
+  descriptor.shard_dim = static_cast<std::int8_t>(dim);
 }
 
 void set_sizes(const DescriptorSpec& spec, CommDescriptor& descriptor) {
@@ -29,45 +33,73 @@ void set_sizes(const DescriptorSpec& spec, CommDescriptor& descriptor) {
       round_up(descriptor.unit_bytes, fragment_bytes_step), fragment_bytes_step);
   descriptor.fragment_bytes =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.fragment_bytes, useful));
-  if (descriptor.fragment_bytes == 0) return;  // refused by validate()
+  descriptor.chunk_bytes = spec.chunk_bytes;
   const std::uint64_t fragments =
       units_of(spec.kind, spec.ranks) *
       fragments_per_unit(descriptor.unit_bytes, descriptor.fragment_bytes);
-  descriptor.lanes = static_cast<std::uint8_t>(std::clamp<std::uint64_t>(
-      fragments / fragments_per_lane_min, 1, std::max<unsigned>(1, spec.lanes)));
+  descriptor.lanes = static_cast<std::uint8_t>(
+      std::clamp<std::uint64_t>(fragments / fragments_per_lane_min, 1, spec.lanes));
+}
+
+Result<void> check(const DescriptorSpec& spec) {
+  const auto refuse = [](const char* field, std::uint64_t value, const std::string& allowed) {
+    return Error{ErrorCode::invalid_argument, std::string("DescriptorSpec: ") + field + " is " +
+                                                  std::to_string(value) + ", must be " + allowed};
+  };
+  // What validate() cannot see any more in the finished descriptor.
+  if (spec.lanes < 1 || spec.lanes > lanes_max) return refuse("lanes", spec.lanes, "in [1, 64]");
+  if (spec.fragment_bytes < fragment_bytes_step || spec.fragment_bytes > fragment_bytes_max) {
+    return refuse("fragment_bytes", spec.fragment_bytes, "in [16, 65000]");
+  }
+  if (spec.unit_elements > unit_bytes_max) {
+    return refuse("unit_elements", spec.unit_elements, "at most " + std::to_string(unit_bytes_max));
+  }
+  if (spec.shape.size() > shape_dims_max) {
+    return refuse("shape", spec.shape.size(),
+                  "of at most " + std::to_string(shape_dims_max) + " dims");
+  }
+  if (spec.shard_dim < -1 || (spec.shard_dim >= 0 && !spec.shape.empty() &&
+                              static_cast<std::size_t>(spec.shard_dim) >= spec.shape.size())) {
+    return Error{ErrorCode::invalid_argument, "DescriptorSpec: shard_dim is " +
+                                                  std::to_string(spec.shard_dim) +
+                                                  ", must be -1 or a dim of the shape"};
+  }
+  return {};
+}
+
+/// A barrier moves nothing: every barrier of a group has the same descriptor.
+DescriptorSpec canonical(DescriptorSpec spec) {
+  if (spec.kind == OpKind::barrier) {
+    spec.reduce_op = ReduceOp::none;
+    spec.dtype = DType::uint8;
+    spec.unit_elements = 0;
+    spec.shape = {};
+  }
+  if (!has_root(spec.kind)) spec.root = Rank(0);
+  return spec;
 }
 
 }  // namespace
 
-Result<CommDescriptor> make_descriptor(const DescriptorSpec& spec) {
-  if (spec.unit_elements > unit_bytes_max) {
-    return Error{ErrorCode::invalid_argument, "a unit of " + std::to_string(spec.unit_elements) +
-                                                  " elements is more than one op can move"};
-  }
+Result<CommDescriptor> make_descriptor(const DescriptorSpec& asked) {
+  if (auto checked = check(asked); !checked) return checked.error();
+  DescriptorSpec spec = canonical(asked);
+  const std::uint64_t elements = spec.unit_elements * (unit_is_shard(spec.kind) ? spec.ranks : 1u);
+  if (spec.shape.empty() && spec.kind != OpKind::barrier) spec.shape = {&elements, 1};
   CommDescriptor descriptor{};
   descriptor.magic = descriptor_magic;
   descriptor.version = descriptor_version;
   descriptor.kind = static_cast<std::uint8_t>(spec.kind);
+  descriptor.reduce_op = static_cast<std::uint8_t>(spec.reduce_op);
+  descriptor.dtype = static_cast<std::uint8_t>(spec.dtype);
+  descriptor.accumulator = static_cast<std::uint8_t>(accumulator_of(spec.kind, spec.dtype));
   descriptor.shard_dim = -1;
   descriptor.ranks = spec.ranks;
-  descriptor.root = has_root(spec.kind) ? spec.root.value : std::uint16_t{0};
-  descriptor.chunk_bytes = spec.chunk_bytes;
+  descriptor.root = spec.root.value;
   descriptor.group = spec.group;
   descriptor.shape_of_sum = spec.shape_of_sum;
-  DescriptorSpec used = spec;
-  if (spec.kind == OpKind::barrier) {  // nothing is moved: every barrier of a group is the same
-    used.dtype = DType::uint8;
-    used.unit_elements = 0;
-    used.shape = {};
-    used.reduce_op = ReduceOp::none;
-  }
-  const std::uint64_t elements = used.unit_elements * (unit_is_shard(used.kind) ? used.ranks : 1u);
-  if (used.kind != OpKind::barrier && used.shape.empty()) used.shape = {&elements, 1};
-  descriptor.reduce_op = static_cast<std::uint8_t>(used.reduce_op);
-  descriptor.dtype = static_cast<std::uint8_t>(used.dtype);
-  descriptor.accumulator = static_cast<std::uint8_t>(accumulator_of(used.kind, used.dtype));
-  if (!used.shape.empty()) set_shape(used, descriptor);
-  set_sizes(used, descriptor);
+  if (!spec.shape.empty()) set_shape(spec, descriptor);
+  set_sizes(spec, descriptor);
   if (auto valid = validate(descriptor); !valid) {
     return Error{ErrorCode::invalid_argument, valid.error().message};
   }
