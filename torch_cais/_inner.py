@@ -1,0 +1,57 @@
+"""The libraries that take what CAIS does not compute: Gloo, and NCCL for tensors on a GPU."""
+import os
+import socket
+
+import torch
+import torch.distributed as dist
+
+
+def make_gloo(options):
+    """An inner Gloo that connects to a peer when it first talks to it.
+
+    All ranks make it together with the group, because point-to-point calls could not: only two of
+    them know of each. Connections are made on demand, so that it costs little where nobody uses it.
+    """
+    gloo = dist.ProcessGroupGloo
+    inner = getattr(gloo, "_Options", None) or gloo.Options
+    inner_options = inner()
+    inner_options._timeout = options.timeout
+    inner_options._devices = [_lazy_device(gloo)]
+    inner_options._threads = 2
+    store = dist.PrefixStore("gloo", options.store)
+    return gloo(store, options.group_rank, options.group_size, inner_options)
+
+
+def _lazy_device(gloo):
+    name = _interface()
+    keywords = {"interface": name} if name else {}
+    make = gloo.create_device if name else gloo.create_default_device
+    try:
+        return make(**keywords, lazy_init=True)
+    except TypeError:  # torch before 2.6 connects at once
+        return make(**keywords)
+
+
+def _interface():
+    """The interface that the user names for Gloo, or for CAIS where that is one plain name."""
+    if os.environ.get("GLOO_SOCKET_IFNAME"):
+        return os.environ["GLOO_SOCKET_IFNAME"].split(",")[0]
+    for variable in ("CAIS_SOCKET_IFNAME", "CAIS_NIC_IFACE"):
+        wanted = os.environ.get(variable, "")
+        if wanted and not wanted.startswith("^"):
+            exact = wanted.startswith("=")
+            prefixes = wanted.lstrip("=").split(",")
+            for _, name in socket.if_nameindex():
+                if any(name == p or (not exact and name.startswith(p)) for p in prefixes):
+                    return name
+    return None
+
+
+def make_nccl(options):
+    """An inner NCCL where this torch and this machine have it. It connects on first use."""
+    if not (torch.cuda.is_available() and dist.is_nccl_available()):
+        return None
+    inner_options = dist.ProcessGroupNCCL.Options()
+    inner_options._timeout = options.timeout
+    store = dist.PrefixStore("nccl", options.store)
+    return dist.ProcessGroupNCCL(store, options.group_rank, options.group_size, inner_options)

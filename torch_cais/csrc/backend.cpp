@@ -1,0 +1,214 @@
+#include "backend.hpp"
+
+#include <ATen/record_function.h>
+
+#include "errors.hpp"
+#include "work.hpp"
+
+namespace cais::pytorch {
+
+CaisBackend::CaisBackend(std::shared_ptr<runtime::Communicator> communicator,
+                         c10::intrusive_ptr<c10d::Backend> gloo,
+                         c10::intrusive_ptr<c10d::Backend> nccl, std::shared_ptr<GroupStats> stats,
+                         int rank, int ranks, std::chrono::milliseconds timeout)
+    : Backend(rank, ranks),
+      communicator_(std::move(communicator)),
+      gloo_(std::move(gloo)),
+      nccl_(std::move(nccl)),
+      stats_(std::move(stats)),
+      timeout_(timeout),
+      done_(c10::make_intrusive<DoneWork>()) {}
+
+void CaisBackend::setTimeout(std::chrono::milliseconds timeout) {
+  timeout_ = timeout;
+  timeout_changed_ = true;
+  gloo_->setTimeout(timeout);
+  if (nccl_) nccl_->setTimeout(timeout);
+}
+
+void CaisBackend::abort() {
+  if (communicator_) communicator_->abort("the process group was aborted by its user");
+  gloo_->abort();
+  if (nccl_) nccl_->abort();
+}
+
+void CaisBackend::shutdown() {
+  if (communicator_) communicator_->shutdown();
+  gloo_->shutdown();
+  if (nccl_) nccl_->shutdown();
+}
+
+void CaisBackend::startCoalescing() {
+  const std::lock_guard lock(coalescing_mutex_);
+  coalescing_.emplace();
+}
+
+CaisBackend::WorkPtr CaisBackend::endCoalescing() {
+  std::optional<std::vector<WorkPtr>> works;
+  {
+    const std::lock_guard lock(coalescing_mutex_);
+    works.swap(coalescing_);
+  }
+  if (!works || works->empty()) return done_;
+  return c10::make_intrusive<CompositeWork>(c10d::OpType::COALESCED, std::move(*works));
+}
+
+CaisBackend::WorkPtr CaisBackend::noted(WorkPtr work) {
+  const std::lock_guard lock(coalescing_mutex_);
+  if (coalescing_) coalescing_->push_back(work);
+  return work;
+}
+
+std::optional<Route> CaisBackend::route_of_tensor(const at::Tensor& tensor) const {
+  if (!communicator_) return Route{Path::gloo, Reason::transport};
+  if (tensor.is_cuda() && nccl_) return Route{Path::nccl, Reason::cuda};
+  if (tensor.layout() != at::kStrided) return Route{Path::gloo, Reason::sparse};
+  return std::nullopt;
+}
+
+Route CaisBackend::route_to_move(const at::Tensor& tensor, Elements* elements) const {
+  if (const auto route = route_of_tensor(tensor)) return *route;
+  const auto moved = elements_to_move(tensor.scalar_type());
+  if (!moved) return {Path::gloo, Reason::dtype};
+  *elements = *moved;
+  return {};
+}
+
+Route CaisBackend::route_to_reduce(const at::Tensor& tensor, const c10d::ReduceOp& reduce_op,
+                                   Elements* elements) const {
+  if (const auto route = route_of_tensor(tensor)) return *route;
+  Reason reason = Reason::none;
+  const auto reduced = elements_to_reduce(tensor.scalar_type(), reduce_op, &reason);
+  if (!reduced) return {Path::gloo, reason};
+  *elements = *reduced;
+  return {};
+}
+
+CaisBackend::WorkPtr CaisBackend::launch(const Call& call,
+                                         std::span<const runtime::Collective> collectives,
+                                         Staging staging, at::TensorList outputs) {
+  sequence_.fetch_add(1, std::memory_order_relaxed);
+  if (call.async) return noted(start(call, collectives, std::move(staging), outputs));
+  RECORD_FUNCTION_WITH_SCOPE(at::RecordScope::USER_SCOPE, call.title, {});
+  for (const runtime::Collective& collective : collectives) run(call, collective);
+  staging.land();
+  return done_;
+}
+
+void CaisBackend::run(const Call& call, const runtime::Collective& collective) {
+  const bool own_timeout = call.timeout != c10d::kUnsetTimeout || timeout_changed_;
+  Result<void> outcome;
+  if (!own_timeout) {
+    outcome = communicator_->run(collective);
+  } else {
+    auto operation = communicator_->start(collective, runtime::Start::caller_waits);
+    if (!operation) throw_error(where(call.op), operation.error());
+    const auto limit = call.timeout != c10d::kUnsetTimeout ? call.timeout : timeout_;
+    outcome = communicator_->wait(**operation, limit);
+  }
+  if (!outcome) throw_error(where(call.op), outcome.error());
+}
+
+CaisBackend::WorkPtr CaisBackend::start(const Call& call,
+                                        std::span<const runtime::Collective> collectives,
+                                        Staging staging, at::TensorList outputs) {
+  auto work =
+      c10::make_intrusive<AsyncWork>(getRank(), call.type, call.title, outputs.vec(),
+                                     sequence_.load(std::memory_order_relaxed), communicator_);
+  if (call.timeout != c10d::kUnsetTimeout) {
+    work->set_timeout(call.timeout);
+  } else if (timeout_changed_) {
+    work->set_timeout(timeout_);
+  }
+  auto flight = std::make_shared<Flight>(collectives.size(), std::move(staging), outputs.vec(),
+                                         where(call.op), work->take_profiling_end());
+  std::vector<std::shared_ptr<runtime::Operation>> operations;
+  operations.reserve(collectives.size());
+  for (const runtime::Collective& collective : collectives) {
+    auto operation = communicator_->start(
+        collective, runtime::Start::background, flight,
+        [flight = flight.get()](const runtime::Operation& ended) {  // kept alive by the operation
+          flight->operation_ended(ended.outcome());
+        });
+    if (!operation) throw_error(where(call.op), operation.error());
+    operations.push_back(*std::move(operation));
+  }
+  work->launched(std::move(flight), std::move(operations));
+  return work;
+}
+
+CaisBackend::WorkPtr CaisBackend::delegate(const Call& call, Route route, std::uint64_t bytes,
+                                           Issue issue) {
+  if (!c10d::isP2POp(call.type)) sequence_.fetch_add(1, std::memory_order_relaxed);
+  stats_->count(call.op, route, bytes);
+  return noted(issue(inner(route.path)));
+}
+
+CaisBackend::WorkPtr CaisBackend::delegate_reduction(const Call& call, Route route,
+                                                     std::uint64_t bytes,
+                                                     const c10d::ReduceOp& reduce_op,
+                                                     at::TensorList outputs, IssueReduction issue) {
+  const bool average = reduce_op.op_ == c10d::ReduceOp::AVG && route.path == Path::gloo;
+  const c10d::ReduceOp inner_op = average ? c10d::ReduceOp(c10d::ReduceOp::SUM) : reduce_op;
+  auto work =
+      delegate(call, route, bytes, [&](c10d::Backend& inner) { return issue(inner, inner_op); });
+  if (!average) return work;
+  auto divide = [sums = outputs.vec(), ranks = getSize()] {
+    const c10::NoGradGuard no_grad;
+    for (at::Tensor sum : sums) {
+      if (at::isIntegralType(sum.scalar_type(), true)) {
+        sum.div_(ranks, "trunc");
+      } else {
+        sum.div_(ranks);
+      }
+    }
+  };
+  return c10::make_intrusive<CompositeWork>(call.type, std::vector<WorkPtr>{std::move(work)},
+                                            std::move(divide));
+}
+
+std::string CaisBackend::where(Op op) const {
+  return c10::str("group '", stats_->identity.name, "', rank ", getRank(), " of ", getSize(), ", ",
+                  to_string(op));
+}
+
+void CaisBackend::refuse(Op op, const std::string& why) const {
+  throw_error(where(op), Error{ErrorCode::invalid_argument, why});
+}
+
+const at::Tensor& CaisBackend::only(const Tensors& tensors, Op op) const {
+  if (tensors.size() != 1) {
+    refuse(op, c10::str("takes one tensor, got ", tensors.size(),
+                        "; several at once are for the coalesced forms"));
+  }
+  return tensors.front();
+}
+
+void CaisBackend::check_whole(Op op, const at::Tensor& whole, const at::Tensor& unit) const {
+  if (whole.scalar_type() != unit.scalar_type()) {
+    refuse(op, c10::str("input and output have different dtypes: ", whole.scalar_type(), " and ",
+                        unit.scalar_type()));
+  }
+  if (whole.numel() != unit.numel() * getSize()) {
+    refuse(op, c10::str("the tensor of all ranks must hold ", getSize(),
+                        " times the elements of "
+                        "one rank's: it has shape ",
+                        whole.sizes(), ", one rank's has ", unit.sizes()));
+  }
+}
+
+void CaisBackend::check_list(Op op, const Tensors& list, const at::Tensor& like) const {
+  if (list.size() != static_cast<std::size_t>(getSize())) {
+    refuse(op, c10::str("the list of tensors must have one for each of the ", getSize(),
+                        " ranks, it has ", list.size()));
+  }
+  for (const at::Tensor& tensor : list) {
+    if (tensor.numel() != like.numel() || tensor.scalar_type() != like.scalar_type()) {
+      refuse(op,
+             c10::str("all tensors of the list must be like the single one (", like.scalar_type(),
+                      " ", like.sizes(), "), one is ", tensor.scalar_type(), " ", tensor.sizes()));
+    }
+  }
+}
+
+}  // namespace cais::pytorch
