@@ -1,0 +1,122 @@
+#include "tests/core/workload.hpp"
+
+#include <cstring>
+
+#include "base/check.hpp"
+#include "nir/targets/host/lower.hpp"
+
+namespace cais::simulation {
+namespace {
+
+template <typename T>
+void store(nir::TensorBytes& bytes, std::size_t index, T value) {
+  std::memcpy(bytes.data() + index * sizeof value, &value, sizeof value);
+}
+
+/// Where a rank's unit may lie in the other buffer, so that the op can work in place.
+void place(Job& job, Rng& rng, OpKind kind, std::uint16_t rank) {
+  const std::uint64_t unit = job.plan.unit_bytes;
+  const bool in_place = rng.chance(0.5);
+  std::byte* send = job.send[rank].data();
+  std::byte* recv = job.recv[rank].data();
+  if (kind == OpKind::broadcast && rank == job.plan.root) recv = send;
+  if (kind == OpKind::all_reduce && in_place) recv = send;
+  if (kind == OpKind::reduce_scatter && in_place) recv = send + rank * unit;
+  if (kind == OpKind::all_gather && in_place && unit > 0) {
+    std::memcpy(recv + rank * unit, send, unit);
+    send = recv + rank * unit;
+  }
+  job.submits[rank].send = send;
+  job.submits[rank].recv = recv;
+}
+
+}  // namespace
+
+nir::TensorBytes random_tensor(Rng& rng, DType dtype, std::size_t elements) {
+  nir::TensorBytes bytes(elements * size_of(dtype));
+  for (std::size_t i = 0; i < elements; ++i) {
+    // Sums of these are inexact in every float type, and finite in all.
+    const double value = (static_cast<double>(rng.below(4001)) - 2000.0) / 700.0;
+    switch (dtype) {
+      case DType::float32:
+        store(bytes, i, static_cast<float>(value));
+        break;
+      case DType::float64:
+        store(bytes, i, value);
+        break;
+      case DType::float16:  // sign, exponent around 0, any mantissa
+        store(bytes, i, static_cast<std::uint16_t>((rng.next() & 0x83ff) | 0x3c00));
+        break;
+      case DType::bfloat16:
+        store(bytes, i, static_cast<std::uint16_t>((rng.next() & 0x807f) | 0x3f80));
+        break;
+      default:
+        for (std::size_t b = 0; b < size_of(dtype); ++b) {
+          bytes[i * size_of(dtype) + b] = static_cast<std::byte>(rng.next());
+        }
+    }
+  }
+  return bytes;
+}
+
+Job make_job(Rng& rng, const wire::DescriptorSpec& spec, std::uint64_t number) {
+  Job job;
+  const auto descriptor = wire::make_descriptor(spec);
+  CAIS_CHECK(descriptor.ok());
+  job.descriptor = *descriptor;
+  const auto plan = nir::lower(job.descriptor);
+  CAIS_CHECK(plan.ok());
+  job.plan = *plan;
+  const std::size_t elements = job.plan.unit_bytes / size_of(spec.dtype);
+  for (std::uint16_t rank = 0; rank < spec.ranks; ++rank) {
+    const bool loads = job.plan.combine != nir::Combine::route || rank == job.plan.root;
+    job.send.push_back(random_tensor(rng, spec.dtype, loads ? elements * job.plan.units : 0));
+  }
+  const auto expected = nir::interpret(job.descriptor, job.send);
+  CAIS_CHECK(expected.ok());
+  job.expected = *expected;
+  job.recv.resize(spec.ranks);
+  job.submits.resize(spec.ranks);
+  for (std::uint16_t rank = 0; rank < spec.ranks; ++rank) {
+    job.recv[rank].resize(job.expected[rank].size(), std::byte{0xee});
+    job.submits[rank] = {number, wire::hash(job.descriptor), job.plan, nullptr, nullptr};
+    place(job, rng, spec.kind, rank);
+  }
+  return job;
+}
+
+int Job::wrong_rank() const {
+  for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+    const nir::TensorBytes& right = expected[rank];
+    if (!right.empty() && std::memcmp(submits[rank].recv, right.data(), right.size()) != 0) {
+      return static_cast<int>(rank);
+    }
+  }
+  return -1;
+}
+
+wire::DescriptorSpec random_spec(Rng& rng, const Setup& setup, std::uint64_t elements_max) {
+  static constexpr OpKind kinds[] = {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter,
+                                     OpKind::broadcast,  OpKind::reduce,     OpKind::barrier,
+                                     OpKind::all_to_all, OpKind::gather,     OpKind::scatter};
+  static constexpr DType dtypes[] = {DType::float32,  DType::float64, DType::float16,
+                                     DType::bfloat16, DType::int8,    DType::uint8,
+                                     DType::int32,    DType::int64};
+  static constexpr ReduceOp ops[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max,
+                                     ReduceOp::product};
+  wire::DescriptorSpec spec;
+  spec.kind = kinds[rng.below(std::size(kinds))];
+  spec.dtype = dtypes[rng.below(std::size(dtypes))];
+  if (wire::reduces(spec.kind)) spec.reduce_op = ops[rng.below(std::size(ops))];
+  spec.ranks = setup.ranks;
+  if (wire::has_root(spec.kind))
+    spec.root = Rank(static_cast<std::uint16_t>(rng.below(setup.ranks)));
+  spec.unit_elements = rng.chance(0.1) ? 0 : rng.below(elements_max + 1);
+  if (spec.kind == OpKind::barrier) spec.unit_elements = 0;
+  spec.fragment_bytes = setup.payload_bytes_max;
+  spec.chunk_bytes = 64 * 1024;
+  spec.lanes = setup.lanes;
+  return spec;
+}
+
+}  // namespace cais::simulation
