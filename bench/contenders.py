@@ -15,6 +15,7 @@ import tempfile
 from common import BINARIES, ROOT, Times, json_lines, times_of
 from lab.lab import Lab
 
+CAIS_PERF = BINARIES / "cais_perf"
 PEERS = ROOT / "build" / "peers"
 BENCH = ROOT / "bench" / "peers"
 SECONDS_MAX = 240
@@ -77,6 +78,16 @@ def intel_mpi(work: Work) -> Times:
     return _measure(command + work.words(), "Intel MPI", _intel())
 
 
+def cais(work: Work, memory: str = "any", dtype: str = "float32") -> Times:
+    command = [CAIS_PERF, *_perf_words(work), "--ranks", work.ranks, "--memory", memory, "-d", dtype]
+    return _measure(command, "cais_perf")
+
+
+def _perf_words(work: Work) -> list[str]:
+    sizes = {"-b": work.low, "-e": work.high, "-f": work.factor, "-n": work.repeats, "-w": 3}
+    return [work.op, "--jsonl", *(str(word) for pair in sizes.items() for word in pair)]
+
+
 def torch_backend(backend: str, work: Work, dtype: str = "float32", **env: str) -> Times:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
                work.ranks, BENCH / "torch_bench.py", backend]
@@ -123,9 +134,19 @@ def hosts_mpich(lab: Lab, work: Work) -> Times:
 
 
 def hosts_torch(lab: Lab, backend: str, work: Work, **env: str) -> Times:
+    command = [sys.executable, str(BENCH / "torch_bench.py"), backend, *work.words()]
+    return _on_all_hosts(lab, work, command, backend, env)
+
+
+def hosts_cais(lab: Lab, work: Work, **env: str) -> Times:
+    rank = "--rank $RANK --world $WORLD_SIZE --rendezvous $MASTER_ADDR:$MASTER_PORT"
+    command = ["sh", "-c", f'exec "$0" "$@" {rank}', str(CAIS_PERF), *_perf_words(work)]
+    return _on_all_hosts(lab, work, command, "cais_perf", env)
+
+
+def _on_all_hosts(lab: Lab, work: Work, command: list[str], who: str, env: dict) -> Times:
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "lines"
         with out.open("w") as file:
-            command = [sys.executable, str(BENCH / "torch_bench.py"), backend, *work.words()]
             lab.run_ranks(work.ranks, 1, command, SECONDS_MAX, stdout=file, **env)
-        return times_of(json_lines(out.read_text()), backend)
+        return times_of(json_lines(out.read_text()), who)

@@ -65,7 +65,7 @@ def bytes_by_path(result: dict) -> str:
     if result["backend"] != "cais":
         return f"{result['backend']} {result['collective_bytes_per_step'] / 1e6:.1f}"
     steps = len(result["losses"])
-    paths = result["stats"]["bytes_by_path"]
+    paths = result["bytes_by_path"]
     return ", ".join(f"{name} {count / steps / 1e6:.1f}" for name, count in paths.items() if count)
 
 

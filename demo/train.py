@@ -185,7 +185,19 @@ def train(arguments: argparse.Namespace) -> dict:
         import torch_cais
 
         result["stats"] = torch_cais.stats()
+        result["bytes_by_path"] = bytes_by_path(result["stats"])
     return result
+
+
+def bytes_by_path(stats: dict) -> dict[str, int]:
+    """Bytes of this rank's tensors by what carried them: shm, udp, mixed, or gloo."""
+    total: dict[str, int] = {}
+    for group in stats.values():
+        for paths in group["ops"].values():
+            for path, counted in paths.items():
+                carrier = group["transport"] if path == "cais" else path
+                total[carrier] = total.get(carrier, 0) + counted["bytes"]
+    return total
 
 
 def main() -> None:

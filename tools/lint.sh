@@ -19,7 +19,8 @@ tidy() {
   cmake --preset dev --log-level=WARNING > /dev/null || return 1
   # Generated headers must be there before anything that includes them is read.
   cmake --build --preset dev > /dev/null || return 1
-  .venv/bin/python - <<'PY' | xargs -0 -r -n 1 -P "$(nproc)" "$tidy" --quiet -p build/dev 2> >(grep -v 'warnings generated\|Suppressed\|Use -header-filter' >&2)
+  .venv/bin/python - <<'PY' | xargs -0 -r -n 1 -P "$(nproc)" "$tidy" --quiet -p build/dev \
+      --extra-arg=-Wno-unknown-warning-option 2> >(grep -v 'warnings generated\|Suppressed\|Use -header-filter' >&2)
 import json, os
 for entry in json.load(open("build/dev/compile_commands.json")):
     path = os.path.relpath(entry["file"])

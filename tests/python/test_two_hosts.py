@@ -37,7 +37,7 @@ def test_impaired_links_change_no_bit(ranks_per_host: int, tmp_path: pathlib.Pat
 
     assert hurt["losses"] == clean["losses"]
     assert hurt["weights"] == clean["weights"]
-    assert sum(hurt["stats"]["bytes_by_path"].get(path, 0) for path in ("udp", "mixed")) > 0
+    assert sum(hurt["bytes_by_path"].get(path, 0) for path in ("udp", "mixed")) > 0
     for counters in directions:
         assert counters["lost"] > 0
         assert counters["duplicated"] > 0
