@@ -27,13 +27,13 @@ void CaisBackend::setTimeout(std::chrono::milliseconds timeout) {
 }
 
 void CaisBackend::abort() {
-  if (communicator_) communicator_->abort("the process group was aborted by its user");
+  communicator_->abort("the process group was aborted by its user");
   gloo_->abort();
   if (nccl_) nccl_->abort();
 }
 
 void CaisBackend::shutdown() {
-  if (communicator_) communicator_->shutdown();
+  communicator_->shutdown();
   gloo_->shutdown();
   if (nccl_) nccl_->shutdown();
 }
@@ -60,7 +60,6 @@ CaisBackend::WorkPtr CaisBackend::noted(WorkPtr work) {
 }
 
 std::optional<Route> CaisBackend::route_of_tensor(const at::Tensor& tensor) const {
-  if (!communicator_) return Route{Path::gloo, Reason::transport};
   if (tensor.is_cuda() && nccl_) return Route{Path::nccl, Reason::cuda};
   if (tensor.layout() != at::kStrided) return Route{Path::gloo, Reason::sparse};
   return std::nullopt;

@@ -16,7 +16,7 @@ struct Group {
   std::shared_ptr<GroupStats> stats;
 };
 
-Group create_group([[maybe_unused]] const c10::intrusive_ptr<c10d::Store>& store,
+Group create_group(const c10::intrusive_ptr<c10d::Store>& store,
                    const std::string& name, int rank, int ranks, std::chrono::milliseconds timeout,
                    const c10::intrusive_ptr<c10d::Backend>& gloo,
                    const c10::intrusive_ptr<c10d::Backend>& nccl) {
@@ -24,8 +24,18 @@ Group create_group([[maybe_unused]] const c10::intrusive_ptr<c10d::Store>& store
   const std::string where = c10::str("group '", name, "', rank ", rank, " of ", ranks);
   const auto settings = runtime::settings_from_environment(nullptr);
   if (!settings) throw_error(where, settings.error());
-  auto stats = std::make_shared<GroupStats>(GroupIdentity{name, rank, ranks, "none"});
-  auto backend = c10::make_intrusive<CaisBackend>(nullptr, gloo, nccl, stats, rank, ranks, timeout);
+  StoreRendezvous rendezvous(store);
+  auto communicator = runtime::Communicator::create(*settings,
+                                                    {.name = name,
+                                                     .rank = static_cast<std::uint16_t>(rank),
+                                                     .ranks = static_cast<std::uint16_t>(ranks),
+                                                     .timeout = timeout},
+                                                    rendezvous);
+  if (!communicator) throw_error(where, communicator.error());
+  auto stats = std::make_shared<GroupStats>(
+      GroupIdentity{name, rank, ranks, std::string((*communicator)->transport_name())});
+  auto backend = c10::make_intrusive<CaisBackend>(*std::move(communicator), gloo, nccl, stats,
+                                                  rank, ranks, timeout);
   return {std::move(backend), std::move(stats)};
 }
 

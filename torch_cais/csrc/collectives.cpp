@@ -20,9 +20,31 @@ bool is_async(const Options& options) {
   }
 }
 
-/// A collective whose ranks hold tensors shaped like `tensor`, `count` elements to a unit.
-Collective describe(OpKind kind, const Elements& elements, const at::Tensor& tensor,
-                    std::size_t count, const void* send, void* recv, std::int64_t root = 0) {
+/// The shape that the ranks' tensors make together: `tensor` itself, or for kinds that deal out
+/// shards, `shards` of them behind each other in dim 0. Dims that a descriptor has no room for are
+/// folded into the first.
+void set_shape(const at::Tensor& tensor, std::size_t shards, const Elements& elements,
+               Collective* collective) {
+  const at::IntArrayRef sizes = tensor.sizes();
+  const std::size_t folded = sizes.size() - std::min(sizes.size(), wire::dims_max);
+  auto& shape = collective->shape;
+  collective->dims = static_cast<std::uint8_t>(std::max<std::size_t>(sizes.size() - folded, 1));
+  shape[0] = shards;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto size = static_cast<std::uint64_t>(sizes[i]);
+    if (i <= folded) {
+      shape[0] *= size;
+    } else {
+      shape[i - folded] = size;
+    }
+  }
+  shape[collective->dims - 1u] *= elements.per_element;
+  if (shards > 1) collective->shard_dim = 0;
+}
+
+/// A collective in which each rank holds a unit like `tensor`, one of `shards` of the whole.
+Collective describe(OpKind kind, const Elements& elements, const at::Tensor& tensor, int shards,
+                    const void* send, void* recv, std::int64_t root = 0) {
   Collective collective;
   collective.kind = kind;
   collective.reduce_op = elements.reduce_op;
@@ -30,29 +52,16 @@ Collective describe(OpKind kind, const Elements& elements, const at::Tensor& ten
   collective.root = Rank(static_cast<std::uint16_t>(root));
   collective.send = send;
   collective.recv = recv;
-  collective.count = count * elements.per_element;
-  const at::IntArrayRef sizes = tensor.sizes();
-  const std::size_t folded = sizes.size() - std::min(sizes.size(), wire::dims_max);
-  collective.dims = static_cast<std::uint8_t>(sizes.size() - folded);
-  for (std::size_t i = 0; i < collective.dims; ++i) {
-    collective.shape[i] = static_cast<std::uint64_t>(sizes[i + folded]);
-  }
-  for (std::size_t i = 0; i < folded; ++i) {
-    collective.shape[0] *= static_cast<std::uint64_t>(sizes[i]);
-  }
-  if (elements.per_element > 1 && collective.dims > 0) {
-    collective.shape[collective.dims - 1u] *= elements.per_element;
-  }
+  collective.count = static_cast<std::size_t>(tensor.numel()) * elements.per_element;
+  set_shape(tensor, static_cast<std::size_t>(shards), elements, &collective);
   return collective;
-}
-
-std::size_t elements_of(const at::Tensor& tensor) {
-  return static_cast<std::size_t>(tensor.numel());
 }
 
 std::uint64_t bytes_of(at::TensorList tensors) {
   std::uint64_t bytes = 0;
-  for (const at::Tensor& tensor : tensors) bytes += tensor.nbytes();
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.layout() == at::kStrided) bytes += tensor.nbytes();
+  }
   return bytes;
 }
 
@@ -76,8 +85,7 @@ CaisBackend::WorkPtr CaisBackend::allreduce(Tensors& tensors,
   stats_->count(call.op, route, tensor.nbytes());
   Staging staging(call.async);
   void* data = staging.read_write(tensor);
-  const Collective collective =
-      describe(OpKind::all_reduce, elements, tensor, elements_of(tensor), data, data);
+  const Collective collective = describe(OpKind::all_reduce, elements, tensor, 1, data, data);
   return launch(call, {&collective, 1}, std::move(staging), tensors);
 }
 
@@ -112,8 +120,7 @@ CaisBackend::WorkPtr CaisBackend::allreduce_coalesced(
       refuse(call.op, "all tensors of a coalesced all_reduce must have the same dtype");
     }
     void* data = staging.read_write(tensor);
-    collectives.push_back(
-        describe(OpKind::all_reduce, elements, tensor, elements_of(tensor), data, data));
+    collectives.push_back(describe(OpKind::all_reduce, elements, tensor, 1, data, data));
   }
   return launch(call, collectives, std::move(staging), tensors);
 }
@@ -137,8 +144,8 @@ CaisBackend::WorkPtr CaisBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
   Staging staging(call.async);
   void* result = is_root ? staging.read_write(tensor) : nullptr;
   const void* data = is_root ? result : staging.read(tensor);
-  const Collective collective = describe(OpKind::reduce, elements, tensor, elements_of(tensor),
-                                         data, result, options.rootRank);
+  const Collective collective =
+      describe(OpKind::reduce, elements, tensor, 1, data, result, options.rootRank);
   return launch(call, {&collective, 1}, std::move(staging), tensors);
 }
 
@@ -158,8 +165,8 @@ CaisBackend::WorkPtr CaisBackend::broadcast(Tensors& tensors,
   // The root's memory is only read, but the collective has one pointer for both.
   void* data = options.rootRank == getRank() ? const_cast<void*>(staging.read(tensor))
                                              : staging.write(tensor);
-  const Collective collective = describe(OpKind::broadcast, elements, tensor, elements_of(tensor),
-                                         nullptr, data, options.rootRank);
+  const Collective collective =
+      describe(OpKind::broadcast, elements, tensor, 1, nullptr, data, options.rootRank);
   return launch(call, {&collective, 1}, std::move(staging), tensors);
 }
 
@@ -180,7 +187,7 @@ CaisBackend::WorkPtr CaisBackend::allgather(TensorLists& outputs, Tensors& input
   stats_->count(call.op, route, input.nbytes());
   Staging staging(call.async);
   const Collective collective =
-      describe(OpKind::all_gather, elements, input, elements_of(input), staging.read(input),
+      describe(OpKind::all_gather, elements, input, getSize(), staging.read(input),
                staging.write(at::TensorList(outputs.front())));
   return launch(call, {&collective, 1}, std::move(staging), outputs.front());
 }
@@ -199,7 +206,7 @@ CaisBackend::WorkPtr CaisBackend::_allgather_base(at::Tensor& output, at::Tensor
   check_whole(call.op, output, input);
   stats_->count(call.op, route, input.nbytes());
   Staging staging(call.async);
-  const Collective collective = describe(OpKind::all_gather, elements, input, elements_of(input),
+  const Collective collective = describe(OpKind::all_gather, elements, input, getSize(),
                                          staging.read(input), staging.write(output));
   return launch(call, {&collective, 1}, std::move(staging), output);
 }
@@ -229,7 +236,7 @@ CaisBackend::WorkPtr CaisBackend::allgather_coalesced(TensorLists& outputs, Tens
     check_list(call.op, from_each, inputs[i]);
     Elements own;
     route_to_move(inputs[i], &own);
-    collectives.push_back(describe(OpKind::all_gather, own, inputs[i], elements_of(inputs[i]),
+    collectives.push_back(describe(OpKind::all_gather, own, inputs[i], getSize(),
                                    staging.read(inputs[i]),
                                    staging.write(at::TensorList(from_each))));
     all_outputs.insert(all_outputs.end(), from_each.begin(), from_each.end());
@@ -257,7 +264,7 @@ CaisBackend::WorkPtr CaisBackend::allgather_into_tensor_coalesced(
     check_whole(call.op, outputs[i], inputs[i]);
     Elements own;
     route_to_move(inputs[i], &own);
-    collectives.push_back(describe(OpKind::all_gather, own, inputs[i], elements_of(inputs[i]),
+    collectives.push_back(describe(OpKind::all_gather, own, inputs[i], getSize(),
                                    staging.read(inputs[i]), staging.write(outputs[i])));
   }
   return launch(call, collectives, std::move(staging), outputs);
@@ -283,7 +290,7 @@ CaisBackend::WorkPtr CaisBackend::reduce_scatter(Tensors& outputs, TensorLists& 
   stats_->count(call.op, route, bytes_of(inputs.front()));
   Staging staging(call.async);
   const Collective collective =
-      describe(OpKind::reduce_scatter, elements, output, elements_of(output),
+      describe(OpKind::reduce_scatter, elements, output, getSize(),
                staging.read(at::TensorList(inputs.front())), staging.write(output));
   return launch(call, {&collective, 1}, std::move(staging), outputs);
 }
@@ -305,9 +312,8 @@ CaisBackend::WorkPtr CaisBackend::_reduce_scatter_base(at::Tensor& output, at::T
   check_whole(call.op, input, output);
   stats_->count(call.op, route, input.nbytes());
   Staging staging(call.async);
-  const Collective collective =
-      describe(OpKind::reduce_scatter, elements, output, elements_of(output), staging.read(input),
-               staging.write(output));
+  const Collective collective = describe(OpKind::reduce_scatter, elements, output, getSize(),
+                                         staging.read(input), staging.write(output));
   return launch(call, {&collective, 1}, std::move(staging), output);
 }
 
@@ -336,9 +342,8 @@ CaisBackend::WorkPtr CaisBackend::reduce_scatter_tensor_coalesced(
     if (inputs[i].scalar_type() != inputs.front().scalar_type()) {
       refuse(call.op, "all tensors of a coalesced reduce_scatter must have the same dtype");
     }
-    collectives.push_back(describe(OpKind::reduce_scatter, elements, outputs[i],
-                                   elements_of(outputs[i]), staging.read(inputs[i]),
-                                   staging.write(outputs[i])));
+    collectives.push_back(describe(OpKind::reduce_scatter, elements, outputs[i], getSize(),
+                                   staging.read(inputs[i]), staging.write(outputs[i])));
   }
   return launch(call, collectives, std::move(staging), outputs);
 }
@@ -368,9 +373,11 @@ CaisBackend::WorkPtr CaisBackend::alltoall_base(at::Tensor& output, at::Tensor& 
   }
   stats_->count(call.op, route, input.nbytes());
   Staging staging(call.async);
-  const Collective collective = describe(OpKind::all_to_all, elements, input,
-                                         elements_of(input) / static_cast<std::size_t>(getSize()),
-                                         staging.read(input), staging.write(output));
+  // Here the tensor is the whole, not a unit.
+  Collective collective =
+      describe(OpKind::all_to_all, elements, input, 1, staging.read(input), staging.write(output));
+  collective.count /= static_cast<std::size_t>(getSize());
+  collective.shard_dim = input.dim() > 0 ? 0 : -1;
   return launch(call, {&collective, 1}, std::move(staging), output);
 }
 
@@ -406,7 +413,7 @@ CaisBackend::WorkPtr CaisBackend::gather(TensorLists& outputs, Tensors& inputs,
   }
   stats_->count(call.op, route, input.nbytes());
   const Collective collective =
-      describe(OpKind::gather, elements, input, elements_of(input), send, recv, options.rootRank);
+      describe(OpKind::gather, elements, input, getSize(), send, recv, options.rootRank);
   return launch(call, {&collective, 1}, std::move(staging),
                 recv != nullptr ? at::TensorList(outputs.front()) : at::TensorList());
 }
@@ -431,8 +438,8 @@ CaisBackend::WorkPtr CaisBackend::scatter(Tensors& outputs, TensorLists& inputs,
     refuse(call.op, "takes input tensors at the root only");
   }
   stats_->count(call.op, route, output.nbytes());
-  const Collective collective = describe(OpKind::scatter, elements, output, elements_of(output),
-                                         send, staging.write(output), options.rootRank);
+  const Collective collective = describe(OpKind::scatter, elements, output, getSize(), send,
+                                         staging.write(output), options.rootRank);
   return launch(call, {&collective, 1}, std::move(staging), outputs);
 }
 
@@ -441,10 +448,6 @@ CaisBackend::WorkPtr CaisBackend::barrier(const c10d::BarrierOptions& options) {
   const bool on_gpu = !options.device_ids.empty() || (options.device && options.device->is_cuda());
   if (nccl_ && on_gpu) {
     return delegate(call, {Path::nccl, Reason::cuda}, 0,
-                    [&](c10d::Backend& inner) { return inner.barrier(options); });
-  }
-  if (!communicator_) {
-    return delegate(call, {Path::gloo, Reason::transport}, 0,
                     [&](c10d::Backend& inner) { return inner.barrier(options); });
   }
   stats_->count(call.op, {}, 0);
