@@ -5,11 +5,11 @@ waits for its turn on a core. Instead the same training step also runs on PyTorc
 whose collectives return at once and move nothing: same kernels, same number of processes on the
 same cores. The time spent in collectives is what the step takes longer than that.
 
-Bytes. A dispatch mode sees every functional collective of one step and adds up what it hands back.
+Bytes. A dispatch mode sees every functional collective of one step and adds up what goes in: the
+same that torch_cais.stats() counts.
 """
 import statistics
 
-import torch
 from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -17,7 +17,7 @@ WARM_UP_STEPS = 2  # pages are touched, groups are connected, descriptors are ma
 
 
 class CollectiveBytes(TorchDispatchMode):
-    """Counts calls and result bytes of the collectives that run inside `with`."""
+    """Counts the collectives that run inside `with`, and the bytes of their input tensors."""
 
     NAMESPACES = ("_c10d_functional", "c10d")
     NOT_COUNTED = ("wait_tensor", "_wrap_tensor_autograd")  # these move nothing
@@ -25,18 +25,16 @@ class CollectiveBytes(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.calls: dict[str, int] = {}
-        self.result_bytes = 0
+        self.input_bytes = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if any(issubclass(each, DTensor) for each in types):
             return NotImplemented  # let DTensor turn it into local operations and collectives first
-        result = func(*args, **(kwargs or {}))
         name = func._schema.name
         if name.split("::")[0] in self.NAMESPACES and not name.endswith(self.NOT_COUNTED):
             self.calls[name] = self.calls.get(name, 0) + 1
-            if isinstance(result, torch.Tensor):
-                self.result_bytes += result.numel() * result.element_size()
-        return result
+            self.input_bytes += args[0].numel() * args[0].element_size()
+        return func(*args, **(kwargs or {}))
 
 
 def step_seconds(times: list[float]) -> float:

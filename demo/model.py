@@ -30,7 +30,7 @@ class Shape:
     layers: int = 4
     heads: int = 8
     feed_forward: int = 1408
-    sequence: int = 256
+    sequence: int = 128
 
     def check(self, tp: int) -> None:
         """ValueError, in words for the user, when these sizes cannot be cut over `tp` ranks."""

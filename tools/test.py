@@ -90,7 +90,7 @@ def run_pytest(options: list[str]) -> Part:
     report = REPORTS / "python.xml"
     report.unlink(missing_ok=True)
     status = run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+        [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
         + ["tests/python"] + options
     )
     read_report(part, report, status)
