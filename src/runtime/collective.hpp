@@ -64,6 +64,11 @@ class Operation {
     outcome_ = std::move(outcome);
     done_.store(true, std::memory_order_release);
   }
+  /// For who made it: it is under way again. Nobody else may be looking at it.
+  void rearm() {
+    if (!outcome_.ok()) outcome_ = {};
+    done_.store(false, std::memory_order_relaxed);
+  }
 
  private:
   Result<void> outcome_;

@@ -17,7 +17,7 @@
 namespace cais::runtime {
 
 struct GroupConfig {
-  std::string name;         // the same at all ranks, unique among the groups that share a store
+  std::string name;  // the same at all ranks, unique among the groups that share a store
   std::uint16_t rank = 0;
   std::uint16_t ranks = 1;
   Duration timeout = std::chrono::minutes(30);  // of each collective, and of coming together
@@ -45,10 +45,9 @@ class Communicator {
 
   /// Begins a collective. invalid_argument names what is wrong with it; unsupported means that
   /// `supports` is false. The operation may already be done on return.
-  virtual Result<std::shared_ptr<Operation>> start(const Collective& collective, Start how,
-                                                   std::shared_ptr<void> keep_alive = nullptr,
-                                                   std::function<void(const Operation&)> on_done =
-                                                       nullptr) = 0;
+  virtual Result<std::shared_ptr<Operation>> start(
+      const Collective& collective, Start how, std::shared_ptr<void> keep_alive = nullptr,
+      std::function<void(const Operation&)> on_done = nullptr) = 0;
   /// Drives the group until `operation` is done, and returns how it ended. timed_out after
   /// `timeout` (the group's own when negative): the message says which ranks have not arrived, and
   /// the group is aborted.

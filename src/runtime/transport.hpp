@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -39,6 +40,9 @@ class Transport {
   /// Ends all operations under way, and all later ones, with `error`; tells the peers. From any
   /// thread; wakes a thread that is in `wait`.
   virtual void abort(const Error& error) = 0;
+
+  /// What the oldest operation under way waits for, and whom, in words; for messages.
+  virtual std::string waiting_for() const { return {}; }
 };
 
 }  // namespace cais::runtime

@@ -1,0 +1,127 @@
+// The rounds of an op: fill a staging buffer, consume those of the others. Two buffers keep a rank
+// filling one round while others still consume the one before.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/shm/execution.hpp"
+
+namespace cais::runtime::shm {
+namespace {
+
+void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (to != from) std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+/// Cuts the units into rounds, so that the slices of all units fit into `bytes`.
+void Execution::set_rounds(std::uint64_t bytes) {
+  slice_bytes_ =
+      std::max<std::uint64_t>(bytes / plan_->units / line_bytes * line_bytes, line_bytes);
+  rounds_ = static_cast<std::uint32_t>((plan_->unit_bytes + slice_bytes_ - 1) / slice_bytes_);
+}
+
+Execution::Slice Execution::slice_of(std::uint32_t round) const {
+  const std::uint64_t offset = round * slice_bytes_;
+  return {offset, std::min(slice_bytes_, plan_->unit_bytes - offset)};
+}
+
+bool Execution::run_rounds() {
+  const bool stages = contributes_ && mapped_send_[rank_] == nullptr;
+  while (consumed_ < rounds_) {
+    if (stages) {
+      while (filled_ < rounds_ && filled_ < consumed_ + staging_buffers && may_fill()) fill();
+      if (filled_ == consumed_) return false;  // blocked by may_fill
+    }
+    if (receives_ && !consume()) return false;
+    ++consumed_;
+    claimed_ = false;
+    cursor_ = 0;
+    Progress& own = memory_.progress(rank_);
+    GroupMemory::publish(own.consumed, base_round_ + consumed_, own.bell);
+  }
+  return true;
+}
+
+/// Whether all have consumed what the staging buffer holds.
+bool Execution::may_fill() {
+  const std::uint64_t round = base_round_ + filled_;
+  if (round < staging_buffers) return true;
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    Progress& other = memory_.progress(rank);
+    if (!block_on(other.consumed, round - staging_buffers + 1, other.bell, rank)) return false;
+  }
+  return true;
+}
+
+void Execution::fill() {
+  const Slice slice = slice_of(filled_);
+  std::byte* staging = memory_.staging(rank_, base_round_ + filled_);
+  for (std::uint32_t unit = 0; unit < plan_->units; ++unit) {
+    if (plan_->units > 1 && unit == rank_) continue;  // nobody else wants our own unit
+    std::memcpy(staging + unit * slice_bytes_, send_ + unit * plan_->unit_bytes + slice.offset,
+                slice.bytes);
+  }
+  ++filled_;
+  Progress& own = memory_.progress(rank_);
+  GroupMemory::publish(own.filled, base_round_ + filled_, own.bell);
+}
+
+bool Execution::all_filled() {
+  const std::uint64_t filled = base_round_ + consumed_ + 1;
+  for (; cursor_ < ranks_; ++cursor_) {
+    if (cursor_ == rank_ || mapped_send_[cursor_] != nullptr) continue;
+    if (!plan_->contributes_payload(Rank(static_cast<std::uint16_t>(cursor_)))) continue;
+    Progress& other = memory_.progress(cursor_);
+    if (!block_on(other.filled, filled, other.bell, cursor_)) return false;
+  }
+  return true;
+}
+
+bool Execution::consume() {
+  if (!all_filled()) return false;
+  if (way_ == Way::shared_reduce || way_ == Way::mapped_reduce) return consume_shared();
+  deliver(slice_of(consumed_));
+  return true;
+}
+
+/// Where `rank` has its contribution to the slice of `unit`, in the round that is being consumed.
+const std::byte* Execution::source(std::size_t rank, std::uint32_t unit, Slice slice) const {
+  const std::uint64_t offset = unit * plan_->unit_bytes + slice.offset;
+  if (rank == rank_) return send_ + offset;
+  if (way_ == Way::in_arrival) return memory_.arrival(operation_->op_seq, rank).payload + offset;
+  if (mapped_send_[rank] != nullptr) return mapped_send_[rank] + offset;
+  return memory_.staging(rank, base_round_ + consumed_) + unit * slice_bytes_;
+}
+
+/// Takes what the plan delivers to this rank of the slice.
+void Execution::deliver(Slice slice) {
+  const std::uint32_t unit = plan_->units == 1 ? 0 : std::uint32_t{rank_};
+  if (plan_->combine == nir::Combine::reduce) {
+    std::array<const std::byte*, ranks_max> inputs;
+    for (std::size_t rank = 0; rank < ranks_; ++rank) inputs[rank] = source(rank, unit, slice);
+    std::byte* const output = recv_ + slice.offset;
+    (*reducer_)({&output, 1}, {inputs.data(), ranks_}, slice.bytes / size_of(plan_->dtype));
+  } else if (plan_->combine == nir::Combine::concat) {
+    for (std::size_t i = 0; i < ranks_; ++i) {
+      const std::size_t rank = (rank_ + i) % ranks_;  // not all from the same one at once
+      copy(recv_ + rank * plan_->unit_bytes + slice.offset, source(rank, unit, slice), slice.bytes);
+    }
+  } else {
+    copy(recv_ + slice.offset, source(plan_->root, unit, slice), slice.bytes);
+  }
+}
+
+/// A rank whose tensor the others read in place stays until they have.
+bool Execution::may_leave() {
+  const bool read_in_place =
+      contributes_ && mapped_send_[rank_] != nullptr && way_ == Way::exchange;
+  if (!read_in_place) return true;
+  for (; cursor_ < ranks_; ++cursor_) {
+    Progress& other = memory_.progress(cursor_);
+    if (!block_on(other.consumed, base_round_ + rounds_, other.bell, cursor_)) return false;
+  }
+  return true;
+}
+
+}  // namespace cais::runtime::shm
