@@ -13,17 +13,18 @@ constexpr std::size_t period = 97;
 
 bool is_floating(DType dtype) { return is_half(dtype) || dtype <= DType::float64; }
 
-std::uint64_t element(ReduceOp op, std::size_t i, int rank) {
-  const std::uint64_t value = (i * 7 + static_cast<std::uint64_t>(rank) * 13) % period;
+std::uint64_t element(ReduceOp op, std::size_t i, int rank, int generation) {
+  const auto shift = static_cast<std::uint64_t>(rank * 13 + generation * 31);
+  const std::uint64_t value = (i * 7 + shift) % period;
   return op == ReduceOp::product ? 1 + value % 2 : value;
 }
 
 // The integers are added and multiplied modulo 2^64, of which the narrower types keep a part.
 template <typename Number>
-Number reduce(ReduceOp op, std::size_t i, int ranks) {
-  Number total = static_cast<Number>(element(op, i, 0));
+Number reduce(ReduceOp op, std::size_t i, int ranks, int generation) {
+  Number total = static_cast<Number>(element(op, i, 0, generation));
   for (int rank = 1; rank < ranks; ++rank) {
-    const Number value = static_cast<Number>(element(op, i, rank));
+    const Number value = static_cast<Number>(element(op, i, rank, generation));
     if (op == ReduceOp::min) {
       total = std::min(total, value);
     } else if (op == ReduceOp::max) {
@@ -72,23 +73,23 @@ void Pattern::put(std::size_t place, std::uint64_t value) {
   if (size_of(dtype_) == 8) store(to, value);
 }
 
-Pattern Pattern::contribution(DType dtype, ReduceOp op, int rank) {
+Pattern Pattern::contribution(DType dtype, ReduceOp op, int rank, int generation) {
   Pattern pattern(dtype);
   for (std::size_t i = 0; i < period; ++i) {
     if (is_floating(dtype)) {
-      pattern.put(i, static_cast<double>(element(op, i, rank)));
+      pattern.put(i, static_cast<double>(element(op, i, rank, generation)));
     } else {
-      pattern.put(i, element(op, i, rank));
+      pattern.put(i, element(op, i, rank, generation));
     }
   }
   return pattern;
 }
 
-Pattern Pattern::reduced(DType dtype, ReduceOp op, int ranks) {
+Pattern Pattern::reduced(DType dtype, ReduceOp op, int ranks, int generation) {
   Pattern pattern(dtype);
   for (std::size_t i = 0; i < period; ++i) {
     if (is_floating(dtype)) {
-      double total = reduce<double>(op, i, ranks);
+      double total = reduce<double>(op, i, ranks, generation);
       if (op == ReduceOp::avg) {
         total = dtype == DType::float64
                     ? total / ranks
@@ -97,7 +98,7 @@ Pattern Pattern::reduced(DType dtype, ReduceOp op, int ranks) {
       pattern.put(i, total);
       continue;
     }
-    std::uint64_t total = reduce<std::uint64_t>(op, i, ranks);
+    std::uint64_t total = reduce<std::uint64_t>(op, i, ranks, generation);
     if (op == ReduceOp::avg) total = integer_average(dtype, total, ranks);
     pattern.put(i, total);
   }

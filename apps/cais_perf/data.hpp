@@ -1,8 +1,9 @@
 // cais_perf/data.hpp — what the ranks contribute and what must come out, bit by bit.
 //
-// Element i of rank r is (7 i + 13 r) mod 97, or of a product 1 + that mod 2: whole numbers, so
-// that sums are exact in every type's accumulator. It repeats after 97 elements; a tensor is filled
-// and checked from the table of these.
+// Element i of rank r is (7 i + 13 r + 31 g) mod 97, or of a product 1 + that mod 2: whole numbers,
+// so that sums are exact in every type's accumulator. `g` is the generation: with the next one, a
+// result made of old contributions shows. It repeats after 97 elements; a tensor is filled and
+// checked from the table of these.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,9 @@ namespace cais::perf {
 class Pattern {
  public:
   /// What `rank` contributes.
-  static Pattern contribution(DType dtype, ReduceOp op, int rank);
+  static Pattern contribution(DType dtype, ReduceOp op, int rank, int generation);
   /// What all ranks' contributions reduce to. Halves are rounded once; integers wrap.
-  static Pattern reduced(DType dtype, ReduceOp op, int ranks);
+  static Pattern reduced(DType dtype, ReduceOp op, int ranks, int generation);
 
   /// Writes the elements [first, first + count) to `to`.
   void fill(void* to, std::size_t first, std::size_t count) const;

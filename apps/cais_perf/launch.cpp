@@ -69,32 +69,44 @@ std::string how_it_ended(int status) {
   return fmt::format("failed with exit status {}", WEXITSTATUS(status));
 }
 
-// Takes the ended children out of the list. The first failure, in words, or nothing.
-std::string reap(std::vector<Child>* children) {
-  std::string failure;
+struct Ended {
+  int rank;
+  int status;  // of waitpid
+  bool wrong_data() const { return WIFEXITED(status) && WEXITSTATUS(status) == exit_wrong_data; }
+};
+
+// Takes the children that have ended out of the list.
+std::vector<Ended> reap(std::vector<Child>* children) {
+  std::vector<Ended> ended;
   std::erase_if(*children, [&](const Child& child) {
     int status = 0;
     if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
-    if (status != 0 && failure.empty()) {
-      failure = fmt::format("rank {} {}", child.rank, how_it_ended(status));
-    }
+    ended.push_back({child.rank, status});
     return true;
   });
-  return failure;
+  return ended;
 }
 
 // Waits for all; after a failure, asks the others to end, then makes them.
 int watch(std::vector<Child> children, const sigset_t& signals) {
-  int result = 0;
+  bool failed = false;
+  bool wrong_data = false;
   Clock::time_point kill_at = Clock::time_point::max();
   while (!children.empty()) {
     const timespec pause{0, 100'000'000};
     const int number = sigtimedwait(&signals, nullptr, &pause);
     const bool interrupted = number == SIGINT || number == SIGTERM;
-    std::string failure = reap(&children);
-    if (interrupted && failure.empty()) failure = fmt::format("interrupted by signal {}", number);
-    if (!failure.empty() && result == 0) {
-      result = 1;
+    std::string failure;
+    if (interrupted) failure = fmt::format("interrupted by signal {}", number);
+    for (const Ended& ended : reap(&children)) {
+      if (ended.wrong_data()) {
+        wrong_data = true;  // the others come to the same end by themselves
+      } else if (ended.status != 0 && failure.empty()) {
+        failure = fmt::format("rank {} {}", ended.rank, how_it_ended(ended.status));
+      }
+    }
+    if (!failure.empty() && !failed) {
+      failed = true;
       fmt::print(stderr, "cais_perf: {}{}\n", failure,
                  children.empty() ? "" : "; the other ranks are ended");
       signal_all(children, SIGTERM);
@@ -102,7 +114,8 @@ int watch(std::vector<Child> children, const sigset_t& signals) {
     }
     if (Clock::now() >= kill_at) signal_all(children, SIGKILL);
   }
-  return result;
+  if (wrong_data) fmt::print(stderr, "cais_perf: wrong data\n");
+  return failed ? 1 : (wrong_data ? exit_wrong_data : 0);
 }
 
 }  // namespace

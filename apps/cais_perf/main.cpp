@@ -49,7 +49,7 @@ int run_rank(const Options& options) {
       !write_json(options, options.world, transport, results)) {
     throw Failure("cannot write " + options.json_file);
   }
-  return wrong(results) > 0 ? 3 : 0;
+  return wrong(results) > 0 ? exit_wrong_data : 0;
 }
 
 }  // namespace

@@ -44,19 +44,25 @@ void time_back_to_back(cais_comm* comm, Workload& work, Place place, std::vector
   all_reduce(comm, times->data(), times->size(), CAIS_MAX);
 }
 
-// In place, an iteration works on what the last one left: the check is a run of its own.
-std::size_t count_wrong(cais_comm* comm, Workload& work, Place place) {
-  if (place == Place::in_place) {
-    work.prepare(place);
-    work.run(place);
-  }
-  auto wrong = static_cast<double>(work.wrong(place));
-  all_reduce(comm, &wrong, 1, CAIS_SUM);
-  return static_cast<std::size_t>(wrong);
+// Of this rank. The last timed result is checked where it shows anything: in place, an iteration
+// works on what the one before left. Then once more with other numbers, in which a result that is
+// made of old ones shows.
+std::size_t count_wrong(Workload& work, Place place) {
+  std::size_t wrong = place == Place::out_of_place ? work.wrong(place) : 0;
+  work.prepare(place, 1);
+  work.run(place);
+  wrong += work.wrong(place);
+  return wrong;
+}
+
+std::size_t sum_of(cais_comm* comm, std::size_t value) {
+  auto sum = static_cast<double>(value);
+  all_reduce(comm, &sum, 1, CAIS_SUM);
+  return static_cast<std::size_t>(sum);
 }
 
 Timing time(cais_comm* comm, Workload& work, Place place, const Options& options) {
-  work.prepare(place);
+  work.prepare(place, 0);
   std::vector<double> times(static_cast<std::size_t>(options.warmup));
   const auto run = [&] {
     if (options.lines) {
@@ -68,7 +74,7 @@ Timing time(cais_comm* comm, Workload& work, Place place, const Options& options
   run();
   times.resize(static_cast<std::size_t>(options.iterations));
   run();
-  const std::size_t wrong = options.check ? count_wrong(comm, work, place) : 0;
+  const std::size_t wrong = options.check ? sum_of(comm, count_wrong(work, place)) : 0;
   const double mean = std::reduce(times.begin(), times.end()) / static_cast<double>(times.size());
   std::sort(times.begin(), times.end());
   return {mean, std::move(times), wrong};

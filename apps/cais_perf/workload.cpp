@@ -47,9 +47,7 @@ Workload::Workload(cais_comm* comm, const Options& options)
       ranks_(static_cast<std::size_t>(cais_comm_ranks(comm))),
       units_(in_units(options.op) ? ranks_ : 1),
       input_(options.bytes_max, options.cais_memory),
-      output_(options.bytes_max, options.cais_memory),
-      mine_(Pattern::contribution(options.dtype, pattern_op(options), cais_comm_rank(comm))),
-      reduced_(Pattern::reduced(options.dtype, pattern_op(options), cais_comm_ranks(comm))) {}
+      output_(options.bytes_max, options.cais_memory) {}
 
 void Workload::resize(std::size_t bytes) {
   unit_ = options_.op == OpKind::barrier ? 0 : bytes / size_of(options_.dtype) / units_;
@@ -73,15 +71,22 @@ std::byte* Workload::recv(Place place) const {
   return output_.data() + (own_unit ? rank_ * unit_bytes() : 0);
 }
 
-void Workload::prepare(Place place) {
+Pattern Workload::contribution(std::size_t rank) const {
+  return Pattern::contribution(options_.dtype, pattern_op(options_), static_cast<int>(rank),
+                               generation_);
+}
+
+void Workload::prepare(Place place, int generation) {
+  generation_ = generation;
+  const Pattern mine = contribution(rank_);
   std::memset(output_.data(), nonsense, bytes());
   const bool root = static_cast<int>(rank_) == options_.root;
   if (options_.op == OpKind::broadcast) {
-    if (root) mine_.fill(output_.data(), 0, unit_);
+    if (root) mine.fill(output_.data(), 0, unit_);
     return;
   }
   const std::size_t contributed = options_.op == OpKind::all_gather ? unit_ : units_ * unit_;
-  mine_.fill(const_cast<std::byte*>(send(place)), 0, contributed);
+  mine.fill(const_cast<std::byte*>(send(place)), 0, contributed);
 }
 
 void Workload::run(Place place) {
@@ -111,29 +116,28 @@ void Workload::run(Place place) {
 std::size_t Workload::wrong_blocks(const std::byte* result, std::size_t first) const {
   std::size_t wrong = 0;
   for (std::size_t block = 0; block < ranks_; ++block) {
-    const Pattern theirs =
-        Pattern::contribution(options_.dtype, pattern_op(options_), static_cast<int>(block));
-    wrong += theirs.wrong(result + block * unit_bytes(), first, unit_);
+    wrong += contribution(block).wrong(result + block * unit_bytes(), first, unit_);
   }
   return wrong;
 }
 
 std::size_t Workload::wrong(Place place) const {
   const std::byte* const result = recv(place);
+  const Pattern reduced =
+      Pattern::reduced(options_.dtype, pattern_op(options_), static_cast<int>(ranks_), generation_);
   switch (options_.op) {
     case OpKind::all_reduce:
-      return reduced_.wrong(result, 0, unit_);
+      return reduced.wrong(result, 0, unit_);
     case OpKind::reduce:
-      return static_cast<int>(rank_) == options_.root ? reduced_.wrong(result, 0, unit_) : 0;
+      return static_cast<int>(rank_) == options_.root ? reduced.wrong(result, 0, unit_) : 0;
     case OpKind::reduce_scatter:
-      return reduced_.wrong(result, rank_ * unit_, unit_);
+      return reduced.wrong(result, rank_ * unit_, unit_);
     case OpKind::all_gather:
       return wrong_blocks(result, 0);
     case OpKind::all_to_all:
       return wrong_blocks(result, rank_ * unit_);
     case OpKind::broadcast:
-      return Pattern::contribution(options_.dtype, ReduceOp::sum, options_.root)
-          .wrong(result, 0, unit_);
+      return contribution(static_cast<std::size_t>(options_.root)).wrong(result, 0, unit_);
     default:
       return 0;
   }

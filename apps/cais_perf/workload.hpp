@@ -47,8 +47,8 @@ class Workload {
   std::size_t count() const { return unit_ * units_; }
   bool in_place_exists() const;
 
-  /// Inputs with this rank's pattern, outputs with nonsense.
-  void prepare(Place place);
+  /// Inputs with this rank's pattern of that generation, outputs with nonsense.
+  void prepare(Place place, int generation);
   /// The collective, once.
   void run(Place place);
   /// Elements of this rank's result that are not what they should be.
@@ -58,6 +58,7 @@ class Workload {
   std::size_t unit_bytes() const { return unit_ * size_of(options_.dtype); }
   const std::byte* send(Place place) const;
   std::byte* recv(Place place) const;
+  Pattern contribution(std::size_t rank) const;
   std::size_t wrong_blocks(const std::byte* result, std::size_t first) const;
 
   cais_comm* comm_;
@@ -66,10 +67,9 @@ class Workload {
   std::size_t ranks_;
   std::size_t units_;     // in the tensor: 1, or one per rank
   std::size_t unit_ = 0;  // elements of one
+  int generation_ = 0;
   Memory input_;
   Memory output_;
-  Pattern mine_;
-  Pattern reduced_;
 };
 
 }  // namespace cais::perf

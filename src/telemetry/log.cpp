@@ -140,7 +140,7 @@ Log Log::with_rank(int rank) const {
 }
 
 void Log::version(std::string_view version) const {
-  if (level_ >= Level::version) {
+  if (level_ == Level::version || level_ >= Level::info) {
     write(Level::version, Subsystem::init, fmt::format("CAIS version {}", version));
   }
 }

@@ -18,7 +18,8 @@
 
 namespace cais::telemetry {
 
-/// Each level shows its own lines and those of the levels before it.
+/// Each level shows its own lines and those of the levels before it; WARN, the default, shows
+/// warnings only.
 enum class Level : std::uint8_t { none, version, warn, info, trace };
 
 enum class Subsystem : std::uint8_t {
@@ -77,7 +78,7 @@ class Log {
   void trace(Subsystem subsystem, fmt::format_string<Args...> format, Args&&... args) const {
     print(Level::trace, subsystem, format, std::forward<Args>(args)...);
   }
-  /// The line "CAIS version ...", shown from Level::version on.
+  /// The line "CAIS version ...", shown at Level::version and from Level::info on.
   void version(std::string_view version) const;
 
  private:

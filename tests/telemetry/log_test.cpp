@@ -50,12 +50,19 @@ TEST_F(LogTest, ALineNamesHostProcessThreadRankLevelAndSubsystem) {
 }
 
 TEST_F(LogTest, ALevelShowsItselfAndThoseBefore) {
-  const Log log = open("warn", "");
+  const Log log = open("info", "");
   log.version("1.2");
   log.warn(Subsystem::init, "w");
-  log.info(Subsystem::init, "i");
+  log.trace(Subsystem::init, "t");
   EXPECT_THAT(lines(),
               ElementsAre(HasSubstr("CAIS VERSION INIT CAIS version 1.2"), HasSubstr("WARN")));
+}
+
+TEST_F(LogTest, TheVersionIsNoWarning) {
+  open("warn", "").version("1.2");
+  EXPECT_THAT(lines(), ElementsAre());
+  open("version", "").version("1.2");
+  EXPECT_EQ(lines().size(), 1u);
 }
 
 TEST_F(LogTest, SubsystemsAreChosenOrExcludedButWarningsAlwaysShow) {
