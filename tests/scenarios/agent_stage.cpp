@@ -1,0 +1,203 @@
+// Scenarios of the agent: what it sends, and what it makes of the switch's answers.
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "core/agent/agent.hpp"
+#include "tests/scenarios/script.hpp"
+
+namespace cais::scenarios {
+namespace {
+
+constexpr SessionId session{7};
+constexpr Epoch epoch{1};
+constexpr std::uint64_t tag_seed = 99;
+
+/// An op that the agent runs, with its tensors: element i of `send` is i + 1.
+struct Running {
+  Op op;
+  std::vector<std::byte> send, recv;
+};
+
+class AgentStage final : public Stage {
+ public:
+  explicit AgentStage(Words& words) {
+    words.need("rank");
+    const auto rank = Rank(static_cast<std::uint16_t>(words.number()));
+    words.need("ranks");
+    ranks_ = static_cast<std::uint16_t>(words.number());
+    const std::int64_t window = words.take("window") ? words.number() : 4;
+    machine_ = std::make_unique<agent::Agent>(agent::Config{
+        session, epoch, rank, ranks_, 1, static_cast<std::uint32_t>(window), tag_seed});
+  }
+
+  void step(Words words) override {
+    if (words.take("op")) return op(words);
+    if (words.take("switch")) return packet_from_switch(words);
+    if (words.take("after")) {
+      finish();
+      now_ += std::chrono::microseconds(words.number());
+      words.need("us");
+      if (machine_->deadline() <= now_) machine_->timeout(now_);
+      return drain();
+    }
+    words.need("expect");
+    expect(words);
+  }
+
+  void finish() override {
+    if (!out_.empty()) throw Failure("unexpected at the end: " + out_.front());
+  }
+
+ private:
+  void op(Words& words) {
+    finish();
+    Running& running = ops_.emplace_back();
+    running.op = read_op(words, ranks_, next_);
+    const nir::Plan& plan = running.op.plan;
+    next_ = running.op.at + plan.fragments();
+    std::vector<double> values;
+    for (std::uint64_t i = 0; i < plan.units * plan.unit_bytes / size_of(plan.dtype); ++i) {
+      values.push_back(static_cast<double>(i + 1));
+    }
+    running.send = running.op.encode(values);
+    running.recv.resize(plan.unit_bytes * ranks_);
+    machine_->submit(
+        {ops_.size() - 1, running.op.hash, plan, running.send.data(), running.recv.data()});
+    drain();
+  }
+
+  /// The op whose fragments reach over `seq`.
+  const Running& at(Seq seq) const {
+    for (const Running& each : ops_) {
+      if (!before(seq, each.op.at) && each.op.fragment(seq) < each.op.plan.fragments()) return each;
+    }
+    throw Failure("no op is at seq " + std::to_string(seq.value));
+  }
+
+  /// "switch sends result|done|nak seq S [as OP] [values] [of rank R] [finished] [x N] [in epoch
+  /// E]"
+  void packet_from_switch(Words& words) {
+    finish();
+    words.need("sends");
+    wire::Header header;
+    header.session = session;
+    header.epoch = epoch;
+    const std::string kind = words.word();
+    header.kind = kind == "result" ? wire::Kind::result
+                  : kind == "done" ? wire::Kind::done
+                  : kind == "nak"  ? wire::Kind::nak
+                                   : wire::Kind::mismatch;
+    words.need("seq");
+    header.seq = Seq(static_cast<std::uint32_t>(words.number()));
+    const Op& op = words.take("as") ? named(words.word()) : at(header.seq).op;
+    header.descriptor = op.hash;
+    std::vector<std::byte> payload;
+    if (const auto values = words.values()) payload = op.encode(*values);
+    if (words.take("of")) {
+      words.need("rank");
+      header.rank = Rank(static_cast<std::uint16_t>(words.number()));
+    } else if (header.kind == wire::Kind::result) {
+      header.flags = wire::flag_finished;
+    }
+    if (words.take("finished")) header.flags = wire::flag_finished;
+    if (words.take("x")) header.chunk = static_cast<std::uint32_t>(words.number());
+    if (words.take("in")) {
+      words.need("epoch");
+      header.epoch = Epoch(static_cast<std::uint16_t>(words.number()));
+    }
+    if (header.kind == wire::Kind::mismatch) {
+      const auto what = wire::serialize(wire::Mismatch{Rank(0), Rank(1), op.hash, {}});
+      payload.assign(what.begin(), what.end());
+    }
+    std::vector<std::byte> packet(wire::header_bytes + payload.size());
+    std::copy(payload.begin(), payload.end(), packet.begin() + wire::header_bytes);
+    wire::serialize(header, payload, tag_seed, std::span(packet).first<wire::header_bytes>());
+    machine_->receive(now_, packet);
+    drain();
+  }
+
+  const Op& named(const std::string& name) const {
+    for (const Running& each : ops_) {
+      if (each.op.name == name) return each.op;
+    }
+    throw Failure("no op named " + name);
+  }
+
+  void drain() {
+    agent::Transmit out;
+    while (machine_->poll_transmit(now_, out)) out_.push_back(describe(out));
+    agent::Event event;
+    while (machine_->poll_event(event)) {
+      if (const auto* done = std::get_if<agent::Done>(&event)) {
+        out_.push_back("done " + ops_[done->op].op.name);
+      } else {
+        out_.push_back("refused " + ops_[std::get<agent::Mismatched>(event).op].op.name);
+      }
+    }
+  }
+
+  std::string describe(const agent::Transmit& out) {
+    std::vector<std::byte> packet(out.header.begin(), out.header.end());
+    packet.insert(packet.end(), out.payload.begin(), out.payload.end());
+    packet.insert(packet.end(), out.padding.begin(), out.padding.end());
+    wire::Header header;
+    if (wire::parse(packet, header) != wire::ParseError::none ||
+        !wire::tag_is_right(packet, tag_seed)) {
+      throw Failure("the agent sent a packet that does not parse");
+    }
+    const std::string seq = " seq " + std::to_string(header.seq.value);
+    if (header.kind == wire::Kind::want) {
+      wire::Want want;
+      wire::parse(out.payload, want);
+      std::vector<std::int64_t> lacked;
+      for (std::int64_t r = 0; r < ranks_; ++r) {
+        if ((want.ranks >> r & 1) != 0) lacked.push_back(r);
+      }
+      return "wants" + seq + (lacked.empty() ? "" : " of ranks " + show(lacked));
+    }
+    const bool repeat = (header.flags & wire::flag_repeat) != 0;
+    header.flags = 0;
+    // P2: byte for byte, the flag and with it the tag excepted.
+    packet.erase(packet.begin(), packet.begin() + wire::header_bytes);
+    if (repeat && first_sent_[header.seq.value] != packet) throw Failure("a repeat differs");
+    first_sent_[header.seq.value] = packet;
+    return (repeat ? "repeats" : "sends") + seq + " " + show(at(header.seq).op.decode(packet));
+  }
+
+  void expect(Words& words) {
+    if (words.take("nothing")) return finish();
+    if (words.take("output")) {
+      const Op& op = named(words.word());
+      const auto right = words.values().value_or(std::vector<double>{});
+      auto got = op.decode(at(op.at).recv);
+      got.resize(right.size());
+      if (got != right) throw Failure("the output is " + show(got));
+      return;
+    }
+    std::string line;
+    while (!words.empty()) {
+      const auto values = words.values();
+      line += (line.empty() ? "" : " ") + (values ? show(*values) : words.word());
+    }
+    if (out_.empty()) throw Failure("expected '" + line + "', got nothing");
+    if (out_.front() != line) throw Failure("expected '" + line + "', got '" + out_.front() + "'");
+    out_.pop_front();
+  }
+
+  std::unique_ptr<agent::Agent> machine_;
+  std::uint16_t ranks_ = 0;
+  Instant now_{};
+  Seq next_{};
+  std::deque<Running> ops_;
+  std::deque<std::string> out_;
+  std::map<std::uint32_t, std::vector<std::byte>> first_sent_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_agent_stage(Words& words) {
+  return std::make_unique<AgentStage>(words);
+}
+
+}  // namespace cais::scenarios
