@@ -1,10 +1,11 @@
-// Throughput of the reduction kernels. Arguments: ranks, and bytes per contribution.
+// Throughput of the reduction kernels, and of copies. Arguments: ranks, and bytes per contribution.
 //
-//   results        bytes written per second, to one output
+//   results        bytes of results per second
 //   contributions  bits read and added per second, of all ranks
 #include <benchmark/benchmark.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "base/rng.hpp"
 #include "base/types.hpp"
+#include "numeric/copy.hpp"
 #include "numeric/reduce.hpp"
 
 namespace cais::numeric {
@@ -32,7 +34,10 @@ Memory tensor(DType dtype, std::size_t bytes, Rng& rng) {
   return memory;
 }
 
-void reduce(benchmark::State& state, Reduction reduction) {
+/// Where results go: to a tensor of their own, the same past the cache, or to all ranks' tensors.
+enum class To { output, output_streaming, all_inputs };
+
+void reduce(benchmark::State& state, Reduction reduction, To to) {
   const auto ranks = static_cast<std::size_t>(state.range(0));
   const auto bytes = static_cast<std::size_t>(state.range(1));
   const std::size_t count = bytes / size_of(reduction.input);
@@ -43,11 +48,19 @@ void reduce(benchmark::State& state, Reduction reduction) {
     inputs.push_back(memory.emplace_back(tensor(reduction.input, bytes, rng)).get());
   }
   const Memory result = tensor(reduction.output, count * size_of(reduction.output), rng);
-  std::byte* output = result.get();
+  std::vector<std::byte*> outputs{result.get()};
+  if (to == To::all_inputs) {
+    outputs.clear();
+    for (const Memory& input : memory) outputs.push_back(input.get());
+  }
   reduction.divisor = static_cast<std::uint32_t>(ranks);
   const Reducer reducer = *Reducer::find(reduction);
   for (auto _ : state) {
-    reducer({&output, 1}, inputs, count);
+    if (to == To::output_streaming) {
+      reducer.stream(outputs, inputs, count);
+    } else {
+      reducer(outputs, inputs, count);
+    }
     benchmark::ClobberMemory();
   }
   const auto per_iteration = [&](double amount) {
@@ -59,33 +72,61 @@ void reduce(benchmark::State& state, Reduction reduction) {
   state.SetLabel(instruction_set());
 }
 
-void register_reductions() {
-  const auto add = [](ReduceOp op, DType input, DType output, std::vector<std::int64_t> ranks,
-                      std::vector<std::int64_t> bytes) {
-    const std::string name = std::string(to_string(op)) + "/" + std::string(to_string(input)) +
-                             "/" + std::string(to_string(output));
-    benchmark::RegisterBenchmark(name.c_str(), reduce, Reduction{op, input, output, 1})
-        ->ArgsProduct({std::move(ranks), std::move(bytes)})
-        ->MinTime(0.05);
-  };
+template <typename Copy>
+void copy(benchmark::State& state, Copy copy_bytes) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  Rng rng(1);
+  const Memory from = tensor(DType::uint8, bytes, rng), to = tensor(DType::uint8, bytes, rng);
+  constexpr std::size_t chunk = 256 << 10;  // as a transport copies: memcpy never sees the whole
+  for (auto _ : state) {
+    for (std::size_t at = 0; at < bytes; at += chunk) {
+      copy_bytes(to.get() + at, from.get() + at, std::min(chunk, bytes - at));
+    }
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+
+void add(std::string name, const Reduction& reduction, std::vector<std::int64_t> ranks,
+         std::vector<std::int64_t> bytes, To to = To::output) {
+  name += "/" + std::string(to_string(reduction.op)) + "/" +
+          std::string(to_string(reduction.input)) + "/" + std::string(to_string(reduction.output));
+  benchmark::RegisterBenchmark(name.c_str(), reduce, reduction, to)
+      ->ArgsProduct({std::move(ranks), std::move(bytes)})
+      ->MinTime(0.02);
+}
+
+void register_benchmarks() {
   constexpr DType dtypes[] = {DType::float32, DType::float64, DType::float16, DType::bfloat16,
                               DType::int8,    DType::uint8,   DType::int32,   DType::int64};
   for (const DType dtype : dtypes) {
-    add(ReduceOp::sum, dtype, dtype, {2, 4, 8}, {64 << 10});
+    add("dtypes", {ReduceOp::sum, dtype, dtype, 1}, {2, 4, 8, 16}, {64 << 10});
   }
   for (const ReduceOp op : {ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::product}) {
-    for (const DType dtype : dtypes) add(op, dtype, dtype, {4}, {64 << 10});
+    for (const DType dtype : dtypes) add("ops", {op, dtype, dtype, 1}, {4}, {8 << 10});
   }
   for (const DType half : {DType::float16, DType::bfloat16}) {
-    add(ReduceOp::sum, half, DType::float32, {4}, {64 << 10});
-    add(ReduceOp::sum, DType::float32, half, {4}, {64 << 10});
+    add("partials", {ReduceOp::sum, half, DType::float32, 1}, {4}, {8 << 10});
+    add("finals", {ReduceOp::sum, DType::float32, half, 1}, {4}, {8 << 10});
   }
   for (const DType dtype : {DType::float32, DType::bfloat16}) {
-    add(ReduceOp::sum, dtype, dtype, {2, 4, 8, 16, 64}, {16, 1 << 10, 8 << 10, 16 << 20});
+    const Reduction sum{ReduceOp::sum, dtype, dtype, 1};
+    add("small", sum, {2, 4, 8, 64}, {16, 256, 1 << 10});
+    add("large", sum, {2, 4, 8}, {1 << 20, 16 << 20});
+    add("large_streaming", sum, {2, 4, 8}, {1 << 20, 16 << 20}, To::output_streaming);
+    add("in_place", sum, {2, 4, 8}, {64 << 10, 1 << 20, 16 << 20}, To::all_inputs);
+  }
+  for (const std::int64_t bytes : {1 << 20, 8 << 20, 32 << 20}) {
+    benchmark::RegisterBenchmark("copy/memcpy", copy<decltype(&std::memcpy)>, &std::memcpy)
+        ->Arg(bytes)
+        ->MinTime(0.02);
+    benchmark::RegisterBenchmark("copy/stream", copy<decltype(&copy_stream)>, &copy_stream)
+        ->Arg(bytes)
+        ->MinTime(0.02);
   }
 }
 
-const bool registered = (register_reductions(), true);
+const bool registered = (register_benchmarks(), true);
 
 }  // namespace
 }  // namespace cais::numeric

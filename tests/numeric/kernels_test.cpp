@@ -13,6 +13,7 @@
 
 #include "base/rng.hpp"
 #include "base/types.hpp"
+#include "numeric/copy.hpp"
 #include "numeric/half.hpp"
 #include "numeric/reduce.hpp"
 
@@ -201,8 +202,9 @@ class Guarded {
   std::size_t begin_;
 };
 
-/// Reduces out of place, everything aligned differently, to `copies` outputs.
-void expect_out_of_place(const Case& c, std::size_t copies) {
+/// Reduces out of place, inputs aligned differently, to `copies` outputs whose addresses are
+/// `skew` elements apart modulo 64 bytes; with and without streaming.
+void expect_out_of_place(const Case& c, std::size_t copies, std::size_t skew) {
   std::vector<Guarded> input_memory, output_memory;
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
@@ -213,15 +215,22 @@ void expect_out_of_place(const Case& c, std::size_t copies) {
   }
   for (auto& memory : input_memory) inputs.push_back(memory.data());
   for (std::size_t k = 0; k < copies; ++k) {
-    output_memory.emplace_back(c.count * size_out, (k + 3) % 7 * size_out);
+    output_memory.emplace_back(c.count * size_out, (k * skew + 3) % 7 * size_out);
   }
   for (auto& memory : output_memory) outputs.push_back(memory.data());
   const auto reducer = Reducer::find(c.reduction);
   ASSERT_TRUE(reducer);
-  (*reducer)(outputs, inputs, c.count);
-  for (auto& memory : output_memory) {
-    EXPECT_EQ(difference(c.reduction.output, c.expected.data(), memory.data(), c.count), "");
-    EXPECT_TRUE(memory.intact());
+  for (const bool streaming : {false, true}) {
+    for (std::byte* output : outputs) std::memset(output, 0x5a, c.count * size_out);
+    if (streaming) {
+      reducer->stream(outputs, inputs, c.count);
+    } else {
+      (*reducer)(outputs, inputs, c.count);
+    }
+    for (auto& memory : output_memory) {
+      EXPECT_EQ(difference(c.reduction.output, c.expected.data(), memory.data(), c.count), "");
+      EXPECT_TRUE(memory.intact());
+    }
   }
 }
 
@@ -254,7 +263,7 @@ TEST_P(Kernels, EqualTheReference) {
       if (ranks > 8 && count > 257) continue;
       const Case c(reduction, ranks, count, rng);
       instruction_sets.for_each([&] {
-        expect_out_of_place(c, 1 + count % 3);
+        expect_out_of_place(c, 1 + count % 3, count / 2 % 2);
         if (reduction.input == reduction.output) expect_in_place(c);
       });
       if (testing::Test::HasFailure()) return;
@@ -272,7 +281,7 @@ TEST(Kernels, AverageForAnyDivisor) {
       if (reduction.op != ReduceOp::avg) continue;
       SCOPED_TRACE(name_of(reduction) + " / " + std::to_string(divisor));
       const Case c(reduction, 2, 300, rng);
-      instruction_sets.for_each([&] { expect_out_of_place(c, 1); });
+      instruction_sets.for_each([&] { expect_out_of_place(c, 1, 0); });
     }
   }
 }
@@ -313,6 +322,21 @@ void expect_conversions(DType half) {
 
 TEST(Kernels, ConvertEveryFloat16) { expect_conversions<Float16>(DType::float16); }
 TEST(Kernels, ConvertEveryBFloat16) { expect_conversions<BFloat16>(DType::bfloat16); }
+
+TEST(CopyStream, CopiesAndTouchesNothingElse) {
+  Rng rng(3);
+  InstructionSets().for_each([&] {
+    for (const std::size_t bytes : {0, 1, 15, 16, 63, 64, 65, 127, 256, 300, 1024, 5000}) {
+      for (const std::size_t offset : {0, 1, 8, 63}) {
+        const std::vector<std::byte> source = random_elements(DType::uint8, bytes + offset, rng);
+        Guarded target(bytes, 63 - offset);
+        copy_stream(target.data(), source.data() + offset, bytes);
+        EXPECT_EQ(std::memcmp(target.data(), source.data() + offset, bytes), 0);
+        EXPECT_TRUE(target.intact());
+      }
+    }
+  });
+}
 
 TEST(Kernels, AreFoundForTypesThatFit) {
   for (const Reduction& reduction : all_reductions(1)) {

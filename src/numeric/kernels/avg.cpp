@@ -27,15 +27,20 @@ struct Avg {
     if constexpr (std::is_floating_point_v<Element>) {
       return hn::Div(result, hn::Set(lanes, static_cast<Element>(divisor)));
     } else {
-      // Lane by lane: no instruction set divides vectors of integers, and the quotient must be
-      // that of the signed sum, toward zero.
       HWY_ALIGN hn::TFromD<D> sums[hn::MaxLanes(D())];
       hn::Store(result, lanes, sums);
-      for (auto& sum : sums) {
-        const auto quotient = std::int64_t{static_cast<Element>(sum)} / std::int64_t{divisor};
-        sum = static_cast<hn::TFromD<D>>(quotient);
-      }
+      for (auto& sum : sums) sum = static_cast<hn::TFromD<D>>(quotient(static_cast<Element>(sum)));
       return hn::Load(lanes, sums);
+    }
+  }
+  /// Of a sum of integers, toward zero.
+  Element quotient(Element sum) const {
+    if constexpr (sizeof(Element) == 8) {
+      return sum / std::int64_t{divisor};
+    } else {
+      // Compilers turn this into vectors, and it is exact: a quotient of 32-bit integers lies
+      // further below the next integer than a double's rounding can lift it.
+      return static_cast<Element>(static_cast<double>(sum) / static_cast<double>(divisor));
     }
   }
   std::uint32_t divisor;

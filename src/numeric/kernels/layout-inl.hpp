@@ -20,45 +20,103 @@
 #include <cstdint>
 #include <cstring>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cais::numeric::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class D>
-HWY_INLINE hn::Vec<D> load_lanes(D d, const std::byte* from) {
+/// Access to a whole vector in memory.
+struct Whole {
+  template <std::size_t element_bytes, class D>
+  HWY_INLINE hn::Vec<D> load(D lanes, const std::byte* from) const {
 #if HWY_TARGET == HWY_SCALAR
-  hn::TFromD<D> lane;  // a plain read would need alignment and the element's own type
-  std::memcpy(&lane, from, sizeof lane);
-  return hn::Set(d, lane);
+    hn::TFromD<D> lane;  // a plain read would need alignment and the element's own type
+    std::memcpy(&lane, from, sizeof lane);
+    return hn::Set(lanes, lane);
 #else
-  return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(from));
+    return hn::LoadU(lanes, reinterpret_cast<const hn::TFromD<D>*>(from));
 #endif
-}
+  }
+  template <std::size_t element_bytes, class D>
+  HWY_INLINE void store([[maybe_unused]] D lanes, hn::Vec<D> vector, std::byte* to) const {
+#if HWY_TARGET == HWY_SCALAR
+    const hn::TFromD<D> lane = hn::GetLane(vector);
+    std::memcpy(to, &lane, sizeof lane);
+#else
+    hn::StoreU(vector, lanes, reinterpret_cast<hn::TFromD<D>*>(to));
+#endif
+  }
+};
 
-template <class D>
-HWY_INLINE void store_lanes([[maybe_unused]] D d, hn::Vec<D> vector, std::byte* to) {
-#if HWY_TARGET == HWY_SCALAR
-  const hn::TFromD<D> lane = hn::GetLane(vector);
-  std::memcpy(to, &lane, sizeof lane);
-#else
-  hn::StoreU(vector, d, reinterpret_cast<hn::TFromD<D>*>(to));
+/// The same, with stores past the cache; `to` is aligned to the vector.
+struct Streamed : Whole {
+#if HWY_TARGET != HWY_SCALAR
+  template <std::size_t element_bytes, class D>
+  HWY_INLINE void store(D lanes, hn::Vec<D> vector, std::byte* to) const {
+    if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) < HWY_STREAM_MULTIPLE) {
+      Whole::store<element_bytes>(lanes, vector, to);  // Stream would write more than the vector
+    } else {
+      hn::Stream(vector, lanes, reinterpret_cast<hn::TFromD<D>*>(to));
+    }
+  }
 #endif
-}
+};
+
+/// Access to the first elements of a vector; what lies behind them is not touched, and 0 in lanes.
+struct First {
+  std::size_t elements;
+
+#if HWY_MEM_OPS_MIGHT_FAULT || HWY_TARGET == HWY_SCALAR  // no masked access: over the stack
+  template <std::size_t element_bytes, class D>
+  HWY_INLINE hn::Vec<D> load(D lanes, const std::byte* from) const {
+    HWY_ALIGN hn::TFromD<D> staged[hn::MaxLanes(D())] = {};
+    std::memcpy(staged, from, elements * element_bytes);
+    return hn::Load(lanes, staged);
+  }
+  template <std::size_t element_bytes, class D>
+  HWY_INLINE void store(D lanes, hn::Vec<D> vector, std::byte* to) const {
+    HWY_ALIGN hn::TFromD<D> staged[hn::MaxLanes(D())];
+    hn::Store(vector, lanes, staged);
+    std::memcpy(to, staged, elements * element_bytes);
+  }
+#else
+  template <std::size_t element_bytes, class D>
+  HWY_INLINE hn::Vec<D> load(D lanes, const std::byte* from) const {
+    const hn::Repartition<std::uint8_t, D> bytes;
+    const auto mask = hn::FirstN(bytes, elements * element_bytes);
+    return hn::BitCast(lanes,
+                       hn::MaskedLoad(mask, bytes, reinterpret_cast<const std::uint8_t*>(from)));
+  }
+  template <std::size_t element_bytes, class D>
+  HWY_INLINE void store(D, hn::Vec<D> vector, std::byte* to) const {
+    const hn::Repartition<std::uint8_t, D> bytes;
+    const auto mask = hn::FirstN(bytes, elements * element_bytes);
+    hn::BlendedStore(hn::BitCast(bytes, vector), mask, bytes, reinterpret_cast<std::uint8_t*>(to));
+  }
+#endif
+};
 
 using Floats = hn::ScalableTag<float>;
 using Words = hn::RebindToUnsigned<Floats>;           // their bits
 using HalfWords = hn::Rebind<std::uint16_t, Floats>;  // as many halves: a vector half as wide
 
 /// The bits of float32s, rounded to bfloat16 in the upper half of each word; the lower is debris.
+/// Not for NaNs with a bit set in the lower half, which the carry could turn into zeros.
 HWY_INLINE hn::Vec<Words> round_to_bfloat16(hn::Vec<Floats> values) {
   const Words words;
   const auto bits = hn::BitCast(words, values);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
-  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(words, 0x7fff)));
-  const auto quieted = hn::Or(bits, hn::Set(words, 0x400000));  // rounding could carry a NaN away
-  return hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(values)), quieted, rounded);
+  return hn::Add(bits, hn::Add(odd, hn::Set(words, 0x7fff)));
+}
+
+/// The same for any float32.
+HWY_INLINE hn::Vec<Words> round_any_to_bfloat16(hn::Vec<Floats> values) {
+  const Words words;
+  const auto quiet = hn::Or(hn::BitCast(words, values), hn::Set(words, 0x400000));
+  const auto nan = hn::RebindMask(words, hn::IsNaN(values));
+  return hn::IfThenElse(nan, quiet, round_to_bfloat16(values));
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSE4
@@ -120,28 +178,31 @@ struct Convert;
 template <>
 struct Convert<float> {
   using Packed = Floats;
-  static HWY_INLINE hn::Vec<Floats> load(const std::byte* from) {
-    return load_lanes(Floats(), from);
+  template <class Access>
+  static HWY_INLINE hn::Vec<Floats> load(Access access, const std::byte* from) {
+    return access.template load<4>(Floats(), from);
   }
   static HWY_INLINE hn::Vec<Floats> pack(hn::Vec<Floats> values) { return values; }
 };
 template <>
 struct Convert<hwy::float16_t> {
   using Packed = HalfWords;
-  static HWY_INLINE hn::Vec<Floats> load(const std::byte* from) {
-    return from_float16(load_lanes(HalfWords(), from));
+  template <class Access>
+  static HWY_INLINE hn::Vec<Floats> load(Access access, const std::byte* from) {
+    return from_float16(access.template load<2>(HalfWords(), from));
   }
   static HWY_INLINE hn::Vec<HalfWords> pack(hn::Vec<Floats> values) { return to_float16(values); }
 };
 template <>
 struct Convert<hwy::bfloat16_t> {
   using Packed = HalfWords;
-  static HWY_INLINE hn::Vec<Floats> load(const std::byte* from) {
-    const auto words = hn::PromoteTo(Words(), load_lanes(HalfWords(), from));
+  template <class Access>
+  static HWY_INLINE hn::Vec<Floats> load(Access access, const std::byte* from) {
+    const auto words = hn::PromoteTo(Words(), access.template load<2>(HalfWords(), from));
     return hn::BitCast(Floats(), hn::ShiftLeft<16>(words));
   }
   static HWY_INLINE hn::Vec<HalfWords> pack(hn::Vec<Floats> values) {
-    return hn::TruncateTo(HalfWords(), hn::ShiftRight<16>(round_to_bfloat16(values)));
+    return hn::TruncateTo(HalfWords(), hn::ShiftRight<16>(round_any_to_bfloat16(values)));
   }
 };
 
@@ -156,8 +217,9 @@ struct Converted {
   static constexpr std::size_t output_bytes = sizeof(Output);
   using Vectors = hn::Vec<Lanes>[vectors];
 
-  static HWY_INLINE void load(const std::byte* from, Vectors& to) {
-    to[0] = Convert<Input>::load(from);
+  template <class Access>
+  static HWY_INLINE void load(Access access, const std::byte* from, Vectors& to) {
+    to[0] = Convert<Input>::load(access, from);
   }
   static HWY_INLINE hn::Vec<Packed> pack(const Vectors& results) {
     return Convert<Output>::pack(results[0]);
@@ -175,8 +237,9 @@ struct Plain {
   static constexpr std::size_t output_bytes = sizeof(Lane);
   using Vectors = hn::Vec<Lanes>[vectors];
 
-  static HWY_INLINE void load(const std::byte* from, Vectors& to) {
-    to[0] = load_lanes(Lanes(), from);
+  template <class Access>
+  static HWY_INLINE void load(Access access, const std::byte* from, Vectors& to) {
+    to[0] = access.template load<input_bytes>(Lanes(), from);
   }
   static HWY_INLINE hn::Vec<Packed> pack(const Vectors& results) { return results[0]; }
 };
@@ -192,14 +255,16 @@ struct BFloat16Pairs {
   static constexpr std::size_t output_bytes = 2;
   using Vectors = hn::Vec<Lanes>[vectors];
 
-  static HWY_INLINE void load(const std::byte* from, Vectors& to) {
-    const auto words = load_lanes(Words(), from);
+  template <class Access>
+  static HWY_INLINE void load(Access access, const std::byte* from, Vectors& to) {
+    const auto words = access.template load<input_bytes>(Words(), from);
     to[0] = hn::BitCast(Lanes(), hn::ShiftLeft<16>(words));
     to[1] = hn::BitCast(Lanes(), hn::And(words, hn::Set(Words(), 0xffff0000)));
   }
+  /// A NaN among the results is an input's, or the hardware's own: its lower half is 0.
   static HWY_INLINE hn::Vec<Packed> pack(const Vectors& results) {
-    const auto upper = hn::And(round_to_bfloat16(results[1]), hn::Set(Words(), 0xffff0000));
-    return hn::Or(hn::ShiftRight<16>(round_to_bfloat16(results[0])), upper);
+    const auto lower = hn::ShiftRight<16>(round_to_bfloat16(results[0]));
+    return hn::OrAnd(lower, round_to_bfloat16(results[1]), hn::Set(Words(), 0xffff0000));
   }
 };
 
