@@ -87,6 +87,7 @@ std::string to_string(const Header& header) {
        << " chunk " << header.chunk << " offset " << std::uint64_t{header.offset} * offset_step
        << " op " << std::hex << header.descriptor.value;
   if ((header.flags & flag_repeat) != 0) line << " repeat";
+  if ((header.flags & flag_finished) != 0) line << " finished";
   return line.str();
 }
 

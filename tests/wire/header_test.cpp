@@ -176,9 +176,11 @@ TEST(ControlPayloads, RoundTripAndRefuseOtherLengths) {
 }
 
 TEST(Header, IsReadable) {
-  EXPECT_EQ(to_string(example()),
+  Header header = example();
+  header.flags = flag_repeat | flag_finished;
+  EXPECT_EQ(to_string(header),
             "result session 16909060 epoch 2314 lane 12 seq 84281096 rank 11 level 3 chunk "
-            "421141276 offset 3908106496 op 1112131415161718 repeat");
+            "421141276 offset 3908106496 op 1112131415161718 repeat finished");
 }
 
 }  // namespace
