@@ -88,7 +88,12 @@ CaisBackend::WorkPtr CaisBackend::launch(const Call& call,
                                          Staging staging, at::TensorList outputs) {
   sequence_.fetch_add(1, std::memory_order_relaxed);
   if (call.async) return noted(start(call, collectives, std::move(staging), outputs));
-  RECORD_FUNCTION_WITH_SCOPE(at::RecordScope::USER_SCOPE, call.title, {});
+  at::RecordFunction profiled(at::RecordScope::USER_SCOPE);
+  if (profiled.isActive()) {
+    profiled._setAsync();  // as the works of PyTorch's own backends are
+    const std::vector<c10::IValue> inputs(call.inputs.begin(), call.inputs.end());
+    profiled.before(call.title, c10::ArrayRef<const c10::IValue>(inputs.data(), inputs.size()));
+  }
   for (const runtime::Collective& collective : collectives) run(call, collective);
   staging.land();
   return done_;
@@ -112,7 +117,7 @@ CaisBackend::WorkPtr CaisBackend::start(const Call& call,
                                         std::span<const runtime::Collective> collectives,
                                         Staging staging, at::TensorList outputs) {
   auto work =
-      c10::make_intrusive<AsyncWork>(getRank(), call.type, call.title, outputs.vec(),
+      c10::make_intrusive<AsyncWork>(getRank(), call.type, call.title, call.inputs.vec(),
                                      sequence_.load(std::memory_order_relaxed), communicator_);
   if (call.timeout != c10d::kUnsetTimeout) {
     work->set_timeout(call.timeout);

@@ -32,6 +32,7 @@ struct Call {
   const char* title;  // for the profiler
   bool async;
   std::chrono::milliseconds timeout;
+  at::TensorList inputs = {};  // for the profiler
 };
 
 class CaisBackend final : public c10d::Backend {

@@ -16,8 +16,8 @@ struct Group {
   std::shared_ptr<GroupStats> stats;
 };
 
-Group create_group(const c10::intrusive_ptr<c10d::Store>& store,
-                   const std::string& name, int rank, int ranks, std::chrono::milliseconds timeout,
+Group create_group(const c10::intrusive_ptr<c10d::Store>& store, const std::string& name, int rank,
+                   int ranks, std::chrono::milliseconds timeout,
                    const c10::intrusive_ptr<c10d::Backend>& gloo,
                    const c10::intrusive_ptr<c10d::Backend>& nccl) {
   const py::gil_scoped_release no_gil;
@@ -34,8 +34,8 @@ Group create_group(const c10::intrusive_ptr<c10d::Store>& store,
   if (!communicator) throw_error(where, communicator.error());
   auto stats = std::make_shared<GroupStats>(
       GroupIdentity{name, rank, ranks, std::string((*communicator)->transport_name())});
-  auto backend = c10::make_intrusive<CaisBackend>(*std::move(communicator), gloo, nccl, stats,
-                                                  rank, ranks, timeout);
+  auto backend = c10::make_intrusive<CaisBackend>(*std::move(communicator), gloo, nccl, stats, rank,
+                                                  ranks, timeout);
   return {std::move(backend), std::move(stats)};
 }
 

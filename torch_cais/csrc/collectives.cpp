@@ -69,8 +69,8 @@ std::uint64_t bytes_of(at::TensorList tensors) {
 
 CaisBackend::WorkPtr CaisBackend::allreduce(Tensors& tensors,
                                             const c10d::AllreduceOptions& options) {
-  const Call call{Op::all_reduce, OpType::ALLREDUCE, "cais:all_reduce", is_async(options),
-                  options.timeout};
+  const Call call{Op::all_reduce,    OpType::ALLREDUCE, "cais:all_reduce",
+                  is_async(options), options.timeout,   tensors};
   const at::Tensor& tensor = only(tensors, call.op);
   Elements elements;
   const Route route = route_to_reduce(tensor, options.reduceOp, &elements);
@@ -99,8 +99,9 @@ CaisBackend::WorkPtr CaisBackend::allreduce_sparse(Tensors& tensors,
 
 CaisBackend::WorkPtr CaisBackend::allreduce_coalesced(
     Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
-  const Call call{Op::all_reduce, OpType::ALLREDUCE_COALESCED, "cais:all_reduce", is_async(options),
-                  options.timeout};
+  const Call call{Op::all_reduce,    OpType::ALLREDUCE_COALESCED,
+                  "cais:all_reduce", is_async(options),
+                  options.timeout,   tensors};
   if (tensors.empty()) return done_;
   Elements elements;
   const Route route = route_to_reduce(tensors.front(), options.reduceOp, &elements);
@@ -126,7 +127,8 @@ CaisBackend::WorkPtr CaisBackend::allreduce_coalesced(
 }
 
 CaisBackend::WorkPtr CaisBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
-  const Call call{Op::reduce, OpType::REDUCE, "cais:reduce", is_async(options), options.timeout};
+  const Call call{Op::reduce,        OpType::REDUCE,  "cais:reduce",
+                  is_async(options), options.timeout, tensors};
   const at::Tensor& tensor = only(tensors, call.op);
   Elements elements;
   const Route route = route_to_reduce(tensor, options.reduceOp, &elements);
@@ -151,8 +153,8 @@ CaisBackend::WorkPtr CaisBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
 
 CaisBackend::WorkPtr CaisBackend::broadcast(Tensors& tensors,
                                             const c10d::BroadcastOptions& options) {
-  const Call call{Op::broadcast, OpType::BROADCAST, "cais:broadcast", is_async(options),
-                  options.timeout};
+  const Call call{Op::broadcast,     OpType::BROADCAST, "cais:broadcast",
+                  is_async(options), options.timeout,   tensors};
   const at::Tensor& tensor = only(tensors, call.op);
   Elements elements;
   const Route route = route_to_move(tensor, &elements);
@@ -172,8 +174,8 @@ CaisBackend::WorkPtr CaisBackend::broadcast(Tensors& tensors,
 
 CaisBackend::WorkPtr CaisBackend::allgather(TensorLists& outputs, Tensors& inputs,
                                             const c10d::AllgatherOptions& options) {
-  const Call call{Op::all_gather, OpType::ALLGATHER, "cais:all_gather", is_async(options),
-                  options.timeout};
+  const Call call{Op::all_gather,    OpType::ALLGATHER, "cais:all_gather",
+                  is_async(options), options.timeout,   inputs};
   const at::Tensor& input = only(inputs, call.op);
   Elements elements;
   const Route route = route_to_move(input, &elements);
@@ -194,8 +196,8 @@ CaisBackend::WorkPtr CaisBackend::allgather(TensorLists& outputs, Tensors& input
 
 CaisBackend::WorkPtr CaisBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                   const c10d::AllgatherOptions& options) {
-  const Call call{Op::all_gather, OpType::_ALLGATHER_BASE, "cais:_all_gather_base",
-                  is_async(options), options.timeout};
+  const Call call{Op::all_gather,    OpType::_ALLGATHER_BASE, "cais:_all_gather_base",
+                  is_async(options), options.timeout,         input};
   Elements elements;
   const Route route = route_to_move(input, &elements);
   if (route.path != Path::cais) {
@@ -213,8 +215,9 @@ CaisBackend::WorkPtr CaisBackend::_allgather_base(at::Tensor& output, at::Tensor
 
 CaisBackend::WorkPtr CaisBackend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
                                                       const c10d::AllgatherOptions& options) {
-  const Call call{Op::all_gather, OpType::ALLGATHER_COALESCED, "cais:all_gather", is_async(options),
-                  options.timeout};
+  const Call call{Op::all_gather,    OpType::ALLGATHER_COALESCED,
+                  "cais:all_gather", is_async(options),
+                  options.timeout,   inputs};
   if (inputs.empty()) return done_;
   Elements elements;
   const Route route = route_to_move(inputs.front(), &elements);
@@ -246,8 +249,8 @@ CaisBackend::WorkPtr CaisBackend::allgather_coalesced(TensorLists& outputs, Tens
 
 CaisBackend::WorkPtr CaisBackend::allgather_into_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
-  const Call call{Op::all_gather, OpType::COALESCED, "cais:_all_gather_base", is_async(options),
-                  options.timeout};
+  const Call call{Op::all_gather,    OpType::COALESCED, "cais:_all_gather_base",
+                  is_async(options), options.timeout,   inputs};
   if (inputs.empty()) return done_;
   Elements elements;
   const Route route = route_to_move(inputs.front(), &elements);
@@ -272,8 +275,10 @@ CaisBackend::WorkPtr CaisBackend::allgather_into_tensor_coalesced(
 
 CaisBackend::WorkPtr CaisBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
                                                  const c10d::ReduceScatterOptions& options) {
-  const Call call{Op::reduce_scatter, OpType::REDUCE_SCATTER, "cais:reduce_scatter",
-                  is_async(options), options.timeout};
+  const Call call{
+      Op::reduce_scatter,    OpType::REDUCE_SCATTER,
+      "cais:reduce_scatter", is_async(options),
+      options.timeout,       inputs.empty() ? at::TensorList() : at::TensorList(inputs.front())};
   const at::Tensor& output = only(outputs, call.op);
   Elements elements;
   const Route route = route_to_reduce(output, options.reduceOp, &elements);
@@ -297,8 +302,12 @@ CaisBackend::WorkPtr CaisBackend::reduce_scatter(Tensors& outputs, TensorLists& 
 
 CaisBackend::WorkPtr CaisBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                                        const c10d::ReduceScatterOptions& options) {
-  const Call call{Op::reduce_scatter, OpType::_REDUCE_SCATTER_BASE, "cais:_reduce_scatter_base",
-                  is_async(options), options.timeout};
+  const Call call{Op::reduce_scatter,
+                  OpType::_REDUCE_SCATTER_BASE,
+                  "cais:_reduce_scatter_base",
+                  is_async(options),
+                  options.timeout,
+                  input};
   Elements elements;
   const Route route = route_to_reduce(output, options.reduceOp, &elements);
   if (route.path != Path::cais) {
@@ -319,8 +328,12 @@ CaisBackend::WorkPtr CaisBackend::_reduce_scatter_base(at::Tensor& output, at::T
 
 CaisBackend::WorkPtr CaisBackend::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
-  const Call call{Op::reduce_scatter, OpType::REDUCE_SCATTER_TENSOR_COALESCED,
-                  "cais:_reduce_scatter_base", is_async(options), options.timeout};
+  const Call call{Op::reduce_scatter,
+                  OpType::REDUCE_SCATTER_TENSOR_COALESCED,
+                  "cais:_reduce_scatter_base",
+                  is_async(options),
+                  options.timeout,
+                  inputs};
   if (inputs.empty()) return done_;
   Elements elements;
   const Route route = route_to_reduce(inputs.front(), options.reduceOp, &elements);
@@ -352,8 +365,8 @@ CaisBackend::WorkPtr CaisBackend::alltoall_base(at::Tensor& output, at::Tensor& 
                                                 std::vector<std::int64_t>& output_splits,
                                                 std::vector<std::int64_t>& input_splits,
                                                 const c10d::AllToAllOptions& options) {
-  const Call call{Op::all_to_all, OpType::ALLTOALL_BASE, "cais:all_to_all", is_async(options),
-                  options.timeout};
+  const Call call{Op::all_to_all,    OpType::ALLTOALL_BASE, "cais:all_to_all",
+                  is_async(options), options.timeout,       input};
   Elements elements;
   Route route = route_to_move(input, &elements);
   if (route.path == Path::cais && !(output_splits.empty() && input_splits.empty())) {
@@ -393,7 +406,8 @@ CaisBackend::WorkPtr CaisBackend::alltoall(Tensors& outputs, Tensors& inputs,
 
 CaisBackend::WorkPtr CaisBackend::gather(TensorLists& outputs, Tensors& inputs,
                                          const c10d::GatherOptions& options) {
-  const Call call{Op::gather, OpType::GATHER, "cais:gather", is_async(options), options.timeout};
+  const Call call{Op::gather,        OpType::GATHER,  "cais:gather",
+                  is_async(options), options.timeout, inputs};
   const at::Tensor& input = only(inputs, call.op);
   Elements elements;
   const Route route = route_to_move(input, &elements);
@@ -420,7 +434,10 @@ CaisBackend::WorkPtr CaisBackend::gather(TensorLists& outputs, Tensors& inputs,
 
 CaisBackend::WorkPtr CaisBackend::scatter(Tensors& outputs, TensorLists& inputs,
                                           const c10d::ScatterOptions& options) {
-  const Call call{Op::scatter, OpType::SCATTER, "cais:scatter", is_async(options), options.timeout};
+  const Call call{
+      Op::scatter,     OpType::SCATTER,
+      "cais:scatter",  is_async(options),
+      options.timeout, inputs.empty() ? at::TensorList() : at::TensorList(inputs.front())};
   const at::Tensor& output = only(outputs, call.op);
   Elements elements;
   const Route route = route_to_move(output, &elements);

@@ -5,7 +5,9 @@
 namespace cais::pytorch {
 
 void throw_error(const std::string& where, const Error& error) {
-  TORCH_CHECK_WITH(DistBackendError, false, "CAIS: ", where, ": ", error.message);
+  // Programs recognise a timeout of Gloo by these two words.
+  const char* kind = error.code == ErrorCode::timed_out ? "Timed out : " : "";
+  TORCH_CHECK_WITH(DistBackendError, false, "CAIS: ", where, ": ", kind, error.message);
 }
 
 std::exception_ptr exception_from(const std::string& where, const Error& error) {

@@ -44,7 +44,7 @@ void* Staging::read_write(const at::Tensor& tensor) {
     if (keep_) kept_.push_back(tensor);
     return memory_of(tensor);
   }
-  const at::Tensor copy = flat_copy(tensor, true);
+  const at::Tensor copy = flat_copy(tensor, true).view(tensor.sizes());
   returns_.emplace_back(copy, tensor);
   return memory_of(copy);
 }

@@ -7,29 +7,21 @@ import torch.distributed as dist
 
 
 def make_gloo(options):
-    """An inner Gloo that connects to a peer when it first talks to it.
-
-    All ranks make it together with the group, because point-to-point calls could not: only two of
-    them know of each. Connections are made on demand, so that it costs little where nobody uses it.
+    """An inner Gloo, made together with the group: point-to-point calls could not make it, since
+    only two of the ranks know of each. It connects at once, as Gloo does by itself, so that a peer
+    that dies is noticed (TORCH_GLOO_LAZY_INIT=1 makes it connect on first use instead).
     """
     gloo = dist.ProcessGroupGloo
-    inner = getattr(gloo, "_Options", None) or gloo.Options
-    inner_options = inner()
+    inner_options = getattr(gloo, "_Options", None) or gloo.Options
+    inner_options = inner_options()
     inner_options._timeout = options.timeout
-    inner_options._devices = [_lazy_device(gloo)]
+    name = _interface()
+    inner_options._devices = [
+        gloo.create_device(interface=name) if name else gloo.create_default_device()
+    ]
     inner_options._threads = 2
     store = dist.PrefixStore("gloo", options.store)
     return gloo(store, options.group_rank, options.group_size, inner_options)
-
-
-def _lazy_device(gloo):
-    name = _interface()
-    keywords = {"interface": name} if name else {}
-    make = gloo.create_device if name else gloo.create_default_device
-    try:
-        return make(**keywords, lazy_init=True)
-    except TypeError:  # torch before 2.6 connects at once
-        return make(**keywords)
 
 
 def _interface():
