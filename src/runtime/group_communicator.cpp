@@ -13,13 +13,6 @@ namespace {
 constexpr Duration wait_slice = std::chrono::milliseconds(5);  // until a new waiter is noticed
 constexpr Duration shutdown_timeout = std::chrono::seconds(5);
 
-/// FNV-1a over the group's name and size: the same at all ranks.
-std::uint64_t group_hash(const GroupConfig& config) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : config.name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return (hash ^ config.ranks) * 0x100000001b3u;
-}
-
 }  // namespace
 
 GroupCommunicator::GroupCommunicator(const Settings& settings, const GroupConfig& config,
@@ -28,11 +21,7 @@ GroupCommunicator::GroupCommunicator(const Settings& settings, const GroupConfig
       transport_name_(transport->name()),
       owner_pid_(::getpid()),
       transport_(std::move(transport)),
-      plans_({.ranks = config.ranks,
-              .group = group_hash(config),
-              .fragment_bytes = transport_->fragment_bytes(),
-              .chunk_bytes = settings.chunk_bytes,
-              .lanes = transport_->lanes()}) {}
+      plans_(traits_of(settings, config, *transport_)) {}
 
 GroupCommunicator::~GroupCommunicator() {
   if (::getpid() != owner_pid_) {
@@ -55,7 +44,7 @@ bool GroupCommunicator::supports(const Collective& collective) const {
 Result<void> GroupCommunicator::check_pointers(const Collective& collective,
                                                const nir::Plan& plan) const {
   if (plan.unit_bytes == 0) return {};
-  const bool from_recv = plan.combine == nir::Combine::route && plan.units == 1;
+  const bool from_recv = plan.combine == nir::Combine::route && plan.deliver == nir::Deliver::all;
   const Rank rank(config_.rank);
   const char* missing = nullptr;
   if (plan.contributes_payload(rank) && !from_recv && collective.send == nullptr) missing = "send";
@@ -154,11 +143,14 @@ Result<void> GroupCommunicator::wait(Operation& operation, Duration timeout) {
 /// from the first time that the clock has to be looked at.
 void GroupCommunicator::drive_until_done(Drive& drive, Operation& operation, Instant* deadline,
                                          Duration timeout) {
-  while (true) {
-    if (transport_ != nullptr) transport_->progress();
-    if (operation.done() || transport_ == nullptr) return;
+  while (transport_ != nullptr) {
+    transport_->progress();
+    if (operation.done()) return;
     call_back_finished(drive);
+    if (transport_ == nullptr) return;
     transport_->wait(wait_slice);
+    transport_->progress();
+    if (operation.done()) return;  // as soon as it can be
     take_queued();
     const Instant now = io::now();
     if (*deadline == never) *deadline = now + timeout;

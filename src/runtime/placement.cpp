@@ -61,8 +61,8 @@ Result<std::vector<Place>> gather_places(const GroupConfig& config, Rendezvous& 
 
 }  // namespace
 
-Result<Placement> find_placement(const Settings& settings, const GroupConfig& config,
-                                 Rendezvous& rendezvous) {
+Result<Hosts> find_hosts(const Settings& settings, const GroupConfig& config,
+                         Rendezvous& rendezvous) {
   auto host = io::host_identity();
   if (!host) return host.error();
   const Place own{static_cast<char>('0' + static_cast<int>(settings.transport)), *host};
@@ -72,23 +72,23 @@ Result<Placement> find_placement(const Settings& settings, const GroupConfig& co
   auto places = gather_places(config, rendezvous);
   if (!places) return places.error();
 
+  std::vector<std::string> host_of_rank;
   const Place& first = places->front();
-  for (std::size_t rank = 1; rank < places->size(); ++rank) {
+  for (std::size_t rank = 0; rank < places->size(); ++rank) {
     const Place& place = (*places)[rank];
     if (place.transport != first.transport) {
       return Error{ErrorCode::invalid_argument,
                    fmt::format("CAIS_TRANSPORT is not the same at ranks 0 and {}", rank)};
     }
-    if (place.host.key == first.host.key) continue;
-    if (settings.transport == TransportChoice::shm) {
+    if (place.host.key != first.host.key && settings.transport == TransportChoice::shm) {
       return Error{ErrorCode::invalid_argument,
                    fmt::format("CAIS_TRANSPORT=shm, but ranks 0 and {} share no memory (hosts {} "
                                "and {}, or other network namespaces); unset it",
                                rank, first.host.name, place.host.name)};
     }
-    return Placement::many_hosts;
+    host_of_rank.push_back(place.host.key);
   }
-  return Placement::one_host;
+  return group_by_host(host_of_rank);
 }
 
 }  // namespace cais::runtime

@@ -6,6 +6,25 @@
 #include "nir/targets/host/lower.hpp"
 
 namespace cais::runtime {
+namespace {
+
+/// FNV-1a over the group's name and size: the same at all ranks.
+std::uint64_t group_hash(const GroupConfig& config) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : config.name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return (hash ^ config.ranks) * 0x100000001b3u;
+}
+
+}  // namespace
+
+GroupTraits traits_of(const Settings& settings, const GroupConfig& config,
+                      const Transport& transport) {
+  return {.ranks = config.ranks,
+          .group = group_hash(config),
+          .fragment_bytes = transport.fragment_bytes(),
+          .chunk_bytes = settings.chunk_bytes,
+          .lanes = transport.lanes()};
+}
 
 static_assert(std::has_single_bit(known_collectives_max), "the index is a mask");
 

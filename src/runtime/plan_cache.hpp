@@ -9,6 +9,9 @@
 #include "base/result.hpp"
 #include "nir/plan.hpp"
 #include "runtime/collective.hpp"
+#include "runtime/communicator.hpp"
+#include "runtime/settings.hpp"
+#include "runtime/transport.hpp"
 #include "wire/descriptor.hpp"
 
 namespace cais::runtime {
@@ -23,6 +26,10 @@ struct GroupTraits {
   std::uint32_t chunk_bytes = 0;
   std::uint8_t lanes = 1;
 };
+
+/// Those of `config`'s group when `transport` carries it.
+GroupTraits traits_of(const Settings& settings, const GroupConfig& config,
+                      const Transport& transport);
 
 struct KnownCollective {
   wire::CommDescriptor descriptor{};
