@@ -53,8 +53,12 @@ void expect_accounted(Simulation& simulation, const Setup& setup) {
   }
 }
 
-std::uint64_t run_seed(std::uint64_t seed) {
-  const Setup setup = random_setup(seed);
+struct Counted {
+  agent::Counters agents;  // of all
+  std::uint64_t trace;
+};
+
+Counted run_seed(std::uint64_t seed, const Setup& setup) {
   Simulation simulation(setup);
   Rng rng(seed ^ 0xabcdef);
   std::vector<std::vector<Job>> jobs(setup.sessions);
@@ -84,8 +88,19 @@ std::uint64_t run_seed(std::uint64_t seed) {
     }
   }
   expect_accounted(simulation, setup);
-  return simulation.trace();
+  Counted counted{{}, simulation.trace()};
+  for (std::uint16_t session = 0; session < setup.sessions; ++session) {
+    for (std::uint16_t rank = 0; rank < setup.ranks; ++rank) {
+      const agent::Counters& counters = simulation.agent(session, rank).counters();
+      counted.agents.repeated += counters.repeated;
+      counted.agents.dropped_stale += counters.dropped_stale;
+      counted.agents.sent += counters.sent;
+    }
+  }
+  return counted;
 }
+
+Counted run_seed(std::uint64_t seed) { return run_seed(seed, random_setup(seed)); }
 
 TEST(Collectives, AreExactUnderFaults) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
@@ -94,9 +109,22 @@ TEST(Collectives, AreExactUnderFaults) {
   }
 }
 
+/// A rank gets nothing before it has a place for it, and nothing twice.
+TEST(Collectives, NothingIsRepeatedOnAPerfectNetwork) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    simulation::Setup setup = random_setup(seed);
+    setup.faults = Faults{};
+    const Counted counted = run_seed(seed, setup);
+    EXPECT_EQ(counted.agents.repeated, 0u) << "seed " << seed;
+    EXPECT_EQ(counted.agents.dropped_stale, 0u) << "seed " << seed;
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
 TEST(Collectives, OneSeedIsOneTrace) {
-  for (const std::uint64_t seed : {3u, 17u, 40u}) EXPECT_EQ(run_seed(seed), run_seed(seed));
-  EXPECT_NE(run_seed(3), run_seed(4));
+  for (const std::uint64_t seed : {3u, 17u, 40u})
+    EXPECT_EQ(run_seed(seed).trace, run_seed(seed).trace);
+  EXPECT_NE(run_seed(3).trace, run_seed(4).trace);
 }
 
 }  // namespace

@@ -141,7 +141,16 @@ class SwitchStage final : public Stage {
   void receive(std::int64_t port, std::span<const std::byte> packet) {
     drop_ = machine_.receive(switching::Port(static_cast<std::uint32_t>(port)), {packet, {}});
     switching::Transmit out;
-    while (machine_.poll_transmit(out)) out_.push_back(describe(out));
+    while (machine_.poll_transmit(out)) {
+      // One packet to several runs of ranks is one line.
+      const std::string line = describe(out);
+      const std::string ranks = " " + show(ranks_of(out));
+      if (!out_.empty() && out_.back().starts_with(line + " to ")) {
+        out_.back() += ranks;
+      } else {
+        out_.push_back(line + " to" + ranks);
+      }
+    }
     switching::Event event;
     while (machine_.poll_event(event)) events_.push_back(describe(event));
   }
@@ -169,10 +178,13 @@ class SwitchStage final : public Stage {
           " of ranks " + std::to_string(what.first.value) + " " + std::to_string(what.second.value);
       line += " ops " + of(what.first_descriptor).name + " " + of(what.second_descriptor).name;
     }
+    return line;
+  }
+
+  static std::vector<std::int64_t> ranks_of(const switching::Transmit& out) {
     std::vector<std::int64_t> ports;
     for (const switching::Port port : out.ports) ports.push_back(port.value);
-    std::sort(ports.begin(), ports.end());
-    return line + " to " + show(ports);
+    return ports;
   }
 
   const Op& of(DescriptorHash hash) const {

@@ -15,8 +15,8 @@ Drop Switch::State::admit(Port port, Arrival& arrival) {
   LaneState* lane = session.lane(header.lane);
   if (lane == nullptr) return Drop::wrong_lane;
   if (header.rank.value >= session.config.ranks) return Drop::rank_out_of_range;
-  const bool bound = (session.bound >> header.rank.value & 1) != 0;
-  if (!bound || session.ports[header.rank.value] != port) return Drop::wrong_port;
+  if (!contains(session.bound, header.rank) || session.ports[header.rank.value] != port)
+    return Drop::wrong_port;
   if (header.kind != wire::Kind::contribution && header.kind != wire::Kind::want) {
     return Drop::wrong_kind;
   }

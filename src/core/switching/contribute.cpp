@@ -1,17 +1,11 @@
 // A contribution's way into its slot (P5, P6, P12), and a full slot's way out (P8, P10).
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "core/switching/state.hpp"
 
 namespace cais::switching {
 namespace {
-
-std::uint64_t all_ranks(const Session& session) {
-  const unsigned ranks = session.config.ranks;
-  return ranks == 64 ? ~0ull : (1ull << ranks) - 1;
-}
 
 /// Bytes that `rank` puts into each fragment.
 std::size_t payload_bytes(const nir::Plan& plan, Rank rank) {
@@ -113,7 +107,7 @@ Drop Switch::State::mismatched(const Slot& slot, const Arrival& arrival) {
       Refusal{arrival.lane->lane, slot.seq, slot.descriptor, wire::serialize(mismatch)};
   report(MismatchEvent{arrival.session->config.session, mismatch.first, mismatch.second,
                        mismatch.first_descriptor, mismatch.second_descriptor});
-  send_refusal(arrival, {Targets::Set::all, {}});
+  send_refusal(arrival, arrival.session->everyone());
   return Drop::mismatch;
 }
 
@@ -130,8 +124,8 @@ void Switch::State::keep(Kept& kept, Arrival& arrival) {
 }
 
 void Switch::State::add(Slot& slot, Arrival& arrival, const Program& program) {
-  slot.contributed |= 1ull << arrival.rank().value;
-  const bool full = slot.contributed == all_ranks(*arrival.session);
+  slot.contributed |= only(arrival.rank());
+  const bool full = slot.contributed == arrival.session->everyone();
   if (program.plan.combine != nir::Combine::reduce) {
     pass_on(slot, arrival, program);
   } else if (full) {
@@ -145,8 +139,8 @@ void Switch::State::add(Slot& slot, Arrival& arrival, const Program& program) {
 /// P8: all contributions, in rank order, in one pass, straight into the packet that goes out. The
 /// one that came last is taken from where it came in.
 void Switch::State::reduce(Slot& slot, const Arrival& arrival, const Program& program) {
-  const Targets targets = receivers(program.plan, slot.unit);
-  if (targets.set != Targets::Set::nobody) {
+  const RankSet targets = receivers(program.plan, slot.unit);
+  if (targets != 0) {
     LaneState& lane = *arrival.lane;
     const std::byte* inputs[ranks_max];
     for (std::uint16_t r = 0; r < program.plan.ranks; ++r) {
@@ -169,26 +163,33 @@ void Switch::State::reduce(Slot& slot, const Arrival& arrival, const Program& pr
                     std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes));
   }
   slot.state = Slot::State::finished;
-  if (targets.set != Targets::Set::nobody) send_result(slot, arrival, targets);
-  send_done(slot, arrival, others(targets));
+  if (targets != 0) send_result(slot, arrival, targets);
+  send_done(slot, arrival, arrival.session->everyone() & ~targets);
 }
 
-/// P10: a payload goes at once to all who should have it, and is kept for those who will miss it.
-/// Whoever is sent the payload that fills the slot reads from its flag that the slot is full.
+/// P10: a payload goes at once to all who should have it and have contributed themselves; the
+/// others get it when they do, for only then is there a place where they want it. It is kept for
+/// those who will miss it. Whoever is sent the payload that fills the slot reads from its flag that
+/// it is full.
 void Switch::State::pass_on(Slot& slot, Arrival& arrival, const Program& program) {
-  const bool full = slot.contributed == all_ranks(*arrival.session);
+  const bool full = slot.contributed == arrival.session->everyone();
   if (full) slot.state = Slot::State::finished;
-  Targets targets;
-  if (!arrival.payload.empty()) {
-    targets = without(receivers(program.plan, slot.unit), arrival.rank());
-  }
-  if (arrival.session->ports_of(targets).empty()) targets = Targets{};
-  if (targets.set != Targets::Set::nobody) {
-    keep(arrival.lane->kept(slot, arrival.rank()), arrival);
+  LaneState& lane = *arrival.lane;
+  const RankSet self = only(arrival.rank());
+  const RankSet entitled = receivers(program.plan, slot.unit);
+  RankSet targets = 0;
+  if (!arrival.payload.empty() && (entitled & ~self) != 0) {
+    keep(lane.kept(slot, arrival.rank()), arrival);
     mark_as_result(slot, arrival, arrival.rank());
-    send_payload(arrival, arrival.rank(), targets);
+    targets = entitled & slot.contributed & ~self;
+    if (targets != 0) send_payload(arrival, arrival.rank(), targets);
   }
-  if (full) send_done(slot, arrival, others(targets));
+  if ((entitled & self) != 0) {
+    for_each(slot.contributed & ~self, [&](Rank whose) {
+      if (!lane.kept(slot, whose).empty()) send_payload(arrival, whose, self);
+    });
+  }
+  if (full) send_done(slot, arrival, arrival.session->everyone() & ~targets);
 }
 
 /// Once `seq` is finished, every rank has settled seq − W (P1), and nobody can ask for it any more.

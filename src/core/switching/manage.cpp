@@ -119,8 +119,8 @@ Result<void> Switch::bind(SessionId id, Rank rank, Port port) {
     return refused("session " + std::to_string(id.value) + " has ranks 0 to " +
                    std::to_string(ranks - 1) + ", not " + std::to_string(rank.value));
   }
-  session->ports[rank.value] = session->ports[rank.value + ranks] = port;
-  session->bound |= 1ull << rank.value;
+  session->ports[rank.value] = port;
+  session->bound |= only(rank);
   return {};
 }
 

@@ -1,7 +1,4 @@
 // What a rank gets that asks again (P7, P10), and what it is told when the switch sees a gap (P11).
-#include <algorithm>
-#include <bit>
-
 #include "core/switching/state.hpp"
 
 namespace cais::switching {
@@ -9,9 +6,9 @@ namespace cais::switching {
 /// P7. The reply is never larger than the repeat: whoever is owed a sum has contributed as much.
 Drop Switch::State::repeat(const Slot& slot, const Arrival& arrival) {
   if (slot.state == Slot::State::open) return Drop::repeat_unfinished;
-  const Targets asker{Targets::Set::only, arrival.rank()};
+  const RankSet asker = only(arrival.rank());
   const nir::Plan& plan = arrival.session->programs[slot.program].plan;
-  if (slot.result != CellPool::none && contains(receivers(plan, slot.unit), arrival.rank())) {
+  if (slot.result != CellPool::none && (receivers(plan, slot.unit) & asker) != 0) {
     send_result(slot, arrival, asker);
   } else {
     send_done(slot, arrival, asker);
@@ -41,16 +38,15 @@ Drop Switch::State::want(const Arrival& arrival) {
   const Program& program = arrival.session->programs[slot.program];
   if (program.plan.combine == nir::Combine::reduce) return Drop::wrong_kind;
 
-  const Targets asker{Targets::Set::only, arrival.rank()};
+  const RankSet asker = only(arrival.rank());
   bool answered = false;
-  for (std::uint64_t left = lacked.ranks & slot.contributed; left != 0; left &= left - 1) {
-    const Rank whose(static_cast<std::uint16_t>(std::countr_zero(left)));
-    const Targets entitled = without(receivers(program.plan, slot.unit), whose);
-    if (lane.kept(slot, whose).empty() || !contains(entitled, arrival.rank())) continue;
-    if (whose == arrival.rank()) continue;
-    mark_as_result(slot, arrival, whose);
-    send_payload(arrival, whose, asker);
-    answered = true;
+  if ((receivers(program.plan, slot.unit) & asker) != 0) {
+    for_each(lacked.ranks & slot.contributed & ~asker, [&](Rank whose) {
+      if (lane.kept(slot, whose).empty()) return;
+      mark_as_result(slot, arrival, whose);
+      send_payload(arrival, whose, asker);
+      answered = true;
+    });
   }
   if (!answered) {
     if (slot.state == Slot::State::open) return Drop::repeat_unfinished;
@@ -62,7 +58,7 @@ Drop Switch::State::want(const Arrival& arrival) {
 
 /// P12: whoever missed the refusal hears it again when it speaks.
 Drop Switch::State::refuse_again(const Arrival& arrival) {
-  send_refusal(arrival, {Targets::Set::only, arrival.rank()});
+  send_refusal(arrival, only(arrival.rank()));
   return Drop::mismatch;
 }
 

@@ -3,6 +3,8 @@
 // a copy of a session is another session in the same state.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,14 +26,20 @@ struct Program {
   std::uint32_t chunks_per_unit;
 };
 
-/// Ranks that a packet goes to. No other sets are needed, and all of them are runs in the doubled
-/// list of ports.
-struct Targets {
-  enum class Set : std::uint8_t { nobody, all, only, all_but };
-  Set set = Set::nobody;
-  Rank rank{};  // of `only` and `all_but`
-  bool operator==(const Targets&) const = default;
-};
+/// Ranks, as a bitmap: bit r stands for rank r.
+using RankSet = std::uint64_t;
+
+constexpr RankSet only(Rank rank) { return RankSet{1} << rank.value; }
+constexpr RankSet all_of(std::uint16_t ranks) {
+  return ranks == ranks_max ? ~RankSet{0} : (RankSet{1} << ranks) - 1;
+}
+constexpr bool contains(RankSet set, Rank rank) { return (set & only(rank)) != 0; }
+
+/// Calls `visit` with each rank of the set, in order.
+template <typename Visit>
+void for_each(RankSet set, Visit visit) {
+  for (; set != 0; set &= set - 1) visit(Rank(static_cast<std::uint16_t>(std::countr_zero(set))));
+}
 
 /// A packet that a slot keeps: in the buffer that it came in, or in a cell of ours. Empty: neither.
 struct Kept {
@@ -56,7 +64,7 @@ struct Slot {
   CellPool::Index result = CellPool::none;  // of a reduction, once finished
 
   bool holds(Seq s) const { return state != State::empty && seq == s; }
-  bool has(Rank rank) const { return (contributed >> rank.value & 1) != 0; }
+  bool has(Rank rank) const { return contains(contributed, rank); }
 };
 
 /// How far one rank has come in a lane, to see gaps (P11).
@@ -109,11 +117,11 @@ struct Session {
   }
   /// Index in `programs`, or nothing. Cached per lane: neighbours belong to one op.
   std::optional<std::uint32_t> program(LaneState& of, DescriptorHash hash) const;
-  std::span<const Port> ports_of(Targets targets) const;
+  RankSet everyone() const { return all_of(config.ranks); }
 
   SessionConfig config;
-  std::vector<Port> ports;  // by rank, twice over: "all but r" begins behind r
-  std::uint64_t bound = 0;  // bit r: rank r has a port
+  std::vector<Port> ports;  // by rank
+  RankSet bound = 0;        // ranks that have a port
   std::vector<Program> programs;
   std::map<DescriptorHash, std::uint32_t> by_hash;
   std::vector<std::optional<LaneState>> lanes;
@@ -121,11 +129,6 @@ struct Session {
 };
 
 /// Those who get the payload of a fragment that belongs to `unit`; nobody when it is empty.
-Targets receivers(const nir::Plan& plan, std::uint32_t unit);
-/// The same without `rank`, to whom its own payload is no news.
-Targets without(Targets targets, Rank rank);
-/// Everybody else.
-Targets others(Targets targets);
-bool contains(Targets targets, Rank rank);
+RankSet receivers(const nir::Plan& plan, std::uint32_t unit);
 
 }  // namespace cais::switching

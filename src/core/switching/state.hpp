@@ -24,7 +24,7 @@ struct Outgoing {
     payload,  // the payload that the slot keeps of `header.rank`
   };
   Content content = Content::nothing;
-  Targets targets;
+  RankSet targets = 0;
   std::uint32_t session = 0;  // index in SwitchState::sessions
   wire::Header header;        // of results and payloads: lane, seq and rank only
   std::array<std::byte, wire::header_bytes> bytes{};  // the header, once it is polled
@@ -39,7 +39,8 @@ class TransmitQueue {
   /// False when the queue is full: the packet is lost, as on a network, and will be asked for
   /// again.
   bool push(const Outgoing& entry);
-  Outgoing* pop() { return head_ < entries_.size() ? &entries_[head_++] : nullptr; }
+  Outgoing* front() { return head_ < entries_.size() ? &entries_[head_] : nullptr; }
+  void pop() { ++head_; }
   /// The entry at that position while it waits; null once it was polled.
   Outgoing* waiting(Position position);
   Position last() const { return base_ + entries_.size() - 1; }
@@ -89,13 +90,14 @@ struct Switch::State {
   void note_gap(const Arrival& arrival);
 
   // transmit.cpp
-  void send_result(const Slot& slot, const Arrival& arrival, Targets targets);
-  void send_payload(const Arrival& arrival, Rank whose, Targets targets);
-  void send_done(const Slot& slot, const Arrival& arrival, Targets targets);
+  void send_result(const Slot& slot, const Arrival& arrival, RankSet targets);
+  void send_payload(const Arrival& arrival, Rank whose, RankSet targets);
+  void send_done(const Slot& slot, const Arrival& arrival, RankSet targets);
   void send_nak(const Arrival& arrival, Seq first, std::uint32_t count);
-  void send_refusal(const Arrival& arrival, Targets targets);
+  void send_refusal(const Arrival& arrival, RankSet targets);
   void mark_as_result(const Slot& slot, const Arrival& arrival, Rank whose);
   bool poll(Transmit& out);
+  bool fill(Outgoing& entry, Session& session, Transmit& out);
   void push(const Outgoing& entry);
 
   Session* find(SessionId id);

@@ -1,4 +1,6 @@
 // What the switch sends: entries are queued as packets are taken, and become packets when polled.
+#include <bit>
+
 #include "core/switching/state.hpp"
 
 namespace cais::switching {
@@ -27,7 +29,7 @@ void TransmitQueue::forget(std::uint32_t session) {
 
 namespace {
 
-Outgoing control(const Arrival& arrival, wire::Kind kind, Seq seq, Targets targets) {
+Outgoing control(const Arrival& arrival, wire::Kind kind, Seq seq, RankSet targets) {
   Outgoing entry;
   entry.content = Outgoing::Content::header;
   entry.targets = targets;
@@ -47,13 +49,13 @@ void Switch::State::push(const Outgoing& entry) {
   if (!outgoing.push(entry)) ++counters.transmits_lost;
 }
 
-void Switch::State::send_result(const Slot& slot, const Arrival& arrival, Targets targets) {
+void Switch::State::send_result(const Slot& slot, const Arrival& arrival, RankSet targets) {
   Outgoing entry = control(arrival, wire::Kind::result, slot.seq, targets);
   entry.content = Outgoing::Content::result;
   push(entry);
 }
 
-void Switch::State::send_payload(const Arrival& arrival, Rank whose, Targets targets) {
+void Switch::State::send_payload(const Arrival& arrival, Rank whose, RankSet targets) {
   Outgoing entry = control(arrival, wire::Kind::result, arrival.seq(), targets);
   entry.content = Outgoing::Content::payload;
   entry.header.rank = whose;
@@ -61,11 +63,11 @@ void Switch::State::send_payload(const Arrival& arrival, Rank whose, Targets tar
 }
 
 /// Consecutive fragments that are done for the same ranks share a packet, as long as it waits.
-void Switch::State::send_done(const Slot& slot, const Arrival& arrival, Targets targets) {
-  if (arrival.session->ports_of(targets).empty()) return;
-  const bool one = targets.set == Targets::Set::only;
-  std::uint64_t& at =
-      arrival.lane->done_at[one ? targets.rank.value : arrival.session->config.ranks];
+void Switch::State::send_done(const Slot& slot, const Arrival& arrival, RankSet targets) {
+  if (targets == 0) return;
+  const auto list =
+      std::has_single_bit(targets) ? std::countr_zero(targets) : int{arrival.session->config.ranks};
+  std::uint64_t& at = arrival.lane->done_at[static_cast<std::size_t>(list)];
   if (Outgoing* last = outgoing.waiting(at);
       last != nullptr && last->targets == targets && last->session == arrival.session_index &&
       last->header.kind == wire::Kind::done && last->header.descriptor == slot.descriptor &&
@@ -81,13 +83,13 @@ void Switch::State::send_done(const Slot& slot, const Arrival& arrival, Targets 
 }
 
 void Switch::State::send_nak(const Arrival& arrival, Seq first, std::uint32_t count) {
-  Outgoing entry = control(arrival, wire::Kind::nak, first, {Targets::Set::only, arrival.rank()});
+  Outgoing entry = control(arrival, wire::Kind::nak, first, only(arrival.rank()));
   entry.header.chunk = count;
   push(entry);
   ++counters.naks_sent;
 }
 
-void Switch::State::send_refusal(const Arrival& arrival, Targets targets) {
+void Switch::State::send_refusal(const Arrival& arrival, RankSet targets) {
   Outgoing entry = control(arrival, wire::Kind::mismatch, arrival.session->refusal->seq, targets);
   entry.content = Outgoing::Content::refusal;
   entry.header.lane = arrival.session->refusal->lane;
@@ -110,33 +112,51 @@ void Switch::State::mark_as_result(const Slot& slot, const Arrival& arrival, Ran
                   std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes));
 }
 
+/// Header and payload of an entry; false when its slot has been recycled.
+bool Switch::State::fill(Outgoing& entry, Session& session, Transmit& out) {
+  using Content = Outgoing::Content;
+  if (entry.content == Content::header || entry.content == Content::refusal) {
+    out.payload = {};
+    if (entry.content == Content::refusal) out.payload = session.refusal->payload;
+    wire::serialize(entry.header, out.payload, session.config.tag_seed, entry.bytes);
+    out.header = entry.bytes;
+    return true;
+  }
+  LaneState& lane = *session.lane(entry.header.lane);
+  Slot& slot = lane.slot(entry.header.seq);
+  if (!slot.holds(entry.header.seq)) return false;
+  const std::byte* packet = nullptr;
+  if (entry.content == Content::result) {
+    if (slot.result == CellPool::none) return false;
+    packet = lane.cells.at(slot.result);
+  } else {
+    const Kept& kept = lane.kept(slot, entry.header.rank);
+    if (kept.empty()) return false;
+    packet = lane.bytes(kept);
+  }
+  out.header = {packet, wire::header_bytes};
+  out.payload = {packet + wire::header_bytes, session.programs[slot.program].plan.fragment_bytes};
+  return true;
+}
+
+/// Ranks that follow each other in the list of ports are served by one Transmit.
 bool Switch::State::poll(Transmit& out) {
-  while (Outgoing* entry = outgoing.pop()) {
-    if (entry->content == Outgoing::Content::nothing) continue;
+  for (Outgoing* entry = outgoing.front(); entry != nullptr; entry = outgoing.front()) {
+    if (entry->content == Outgoing::Content::nothing || entry->targets == 0) {
+      outgoing.pop();
+      continue;
+    }
     Session& session = *sessions[entry->session];
-    out.ports = session.ports_of(entry->targets);
-    if (entry->content == Outgoing::Content::header ||
-        entry->content == Outgoing::Content::refusal) {
-      out.payload = {};
-      if (entry->content == Outgoing::Content::refusal) out.payload = session.refusal->payload;
-      wire::serialize(entry->header, out.payload, session.config.tag_seed, entry->bytes);
-      out.header = entry->bytes;
-      return true;
+    if (!fill(*entry, session, out)) {
+      outgoing.pop();
+      continue;
     }
-    LaneState& lane = *session.lane(entry->header.lane);
-    Slot& slot = lane.slot(entry->header.seq);
-    if (!slot.holds(entry->header.seq)) continue;
-    const std::byte* packet = nullptr;
-    if (entry->content == Outgoing::Content::result) {
-      if (slot.result == CellPool::none) continue;
-      packet = lane.cells.at(slot.result);
-    } else {
-      const Kept& kept = lane.kept(slot, entry->header.rank);
-      if (kept.empty()) continue;
-      packet = lane.bytes(kept);
-    }
-    out.header = {packet, wire::header_bytes};
-    out.payload = {packet + wire::header_bytes, session.programs[slot.program].plan.fragment_bytes};
+    const int first = std::countr_zero(entry->targets);
+    const int run = std::countr_one(entry->targets >> first);
+    out.ports = std::span<const Port>(session.ports)
+                    .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(run));
+    entry->targets &= ~(all_of(static_cast<std::uint16_t>(run)) << first);
+    if (entry->targets == 0) outgoing.pop();
     return true;
   }
   return false;
