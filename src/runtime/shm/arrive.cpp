@@ -25,7 +25,8 @@ void Execution::begin(const Operation& operation) {
   const Collective& collective = operation.collective;
   recv_ = static_cast<std::byte*>(collective.recv);
   // Where the root's unit goes to all, the root's tensor is the one that the others receive into.
-  const bool from_recv = plan_->combine == nir::Combine::route && plan_->units == 1;
+  const bool from_recv =
+      plan_->combine == nir::Combine::route && plan_->deliver == nir::Deliver::all;
   send_ = from_recv ? recv_ : static_cast<const std::byte*>(collective.send);
   contributes_ = plan_->contributes_payload(Rank(rank_));
   receives_ = plan_->unit_bytes != 0 &&
@@ -35,11 +36,16 @@ void Execution::begin(const Operation& operation) {
                                        .input = plan_->dtype,
                                        .output = plan_->dtype,
                                        .divisor = plan_->ranks});
-    CAIS_CHECK(reducer_.has_value());
+    const bool avg = plan_->reduce_op == ReduceOp::avg;
+    partial_reducer_ = numeric::Reducer::find({.op = avg ? ReduceOp::sum : plan_->reduce_op,
+                                               .input = plan_->dtype,
+                                               .output = plan_->dtype});
+    CAIS_CHECK(reducer_.has_value() && partial_reducer_.has_value());
   }
   stage_ = Stage::gather;
   cursor_ = 0;
-  rounds_ = filled_ = consumed_ = 0;
+  rounds_ = filled_ = consumed_ = block_ = 0;
+  streams_ = false;
   claimed_ = false;
   arrive();
 }
@@ -77,16 +83,14 @@ void Execution::arrive() {
   if (way_ == Way::in_arrival) {
     if (contributes_) std::memcpy(arrival.payload, send_, payload_bytes);
   } else {
-    const bool concat = plan_->combine == nir::Combine::concat;
-    const std::uint64_t received = (concat ? plan_->ranks : 1u) * plan_->unit_bytes;
     arrival.mapped.send_offset_plus_1 = contributes_ ? place_in_arena(send_, payload_bytes) : 0;
-    arrival.mapped.recv_offset_plus_1 = receives_ ? place_in_arena(recv_, received) : 0;
+    arrival.mapped.recv_offset_plus_1 = receives_ ? place_in_arena(recv_, received_bytes()) : 0;
     mapped = arrival.mapped.send_offset_plus_1 != 0;
   }
   GroupMemory::publish(arrival.op, op_seq + 1, memory_.progress(rank_).bell);
-  if (way_ == Way::exchange && contributes_ && !mapped) {
+  if (way_ == Way::exchange && contributes_ && !mapped && !sums_in_turn()) {
     // Others will read what we stage, whatever they do themselves: no need to wait for them.
-    set_rounds(memory_.shape().staging_bytes);
+    set_rounds(tuning_.round_bytes);
     if (may_fill()) fill();
   }
 }
@@ -97,6 +101,10 @@ void Execution::publish_descriptor() {
   if (written == operation_->descriptor_hash.value) return;
   memory_.descriptor(op_seq, rank_) = operation_->descriptor;
   written = operation_->descriptor_hash.value;
+}
+
+std::uint64_t Execution::received_bytes() const {
+  return (plan_->combine == nir::Combine::concat ? plan_->ranks : 1u) * plan_->unit_bytes;
 }
 
 std::uint64_t Execution::place_in_arena(const void* tensor, std::uint64_t bytes) const {
@@ -140,6 +148,17 @@ bool Execution::all_agree() {
   return true;
 }
 
+bool Execution::reduces_for_all() const {
+  return plan_->combine == nir::Combine::reduce && plan_->deliver == nir::Deliver::all;
+}
+
+/// Whether an all-reduce that is not mapped takes its sum rank by rank. Halves do not: they are
+/// rounded once, when all have been added.
+bool Execution::sums_in_turn() const {
+  return reduces_for_all() && plan_->unit_bytes > tuning_.running_sum_bytes &&
+         plan_->accumulator == plan_->dtype;
+}
+
 void Execution::choose_way() {
   if (way_ == Way::in_arrival) return;
   bool all_send_mapped = true;
@@ -154,16 +173,24 @@ void Execution::choose_way() {
     if (plan_->contributes_payload(Rank(rank))) all_send_mapped &= mapped_send_[rank] != nullptr;
     all_recv_mapped &= mapped_recv_[rank] != nullptr;
   }
-  const bool reduce_for_all =
-      plan_->combine == nir::Combine::reduce && plan_->deliver == nir::Deliver::all;
-  if (reduce_for_all && all_send_mapped && all_recv_mapped) {
+  if (reduces_for_all() && all_send_mapped && all_recv_mapped) {
     way_ = Way::mapped_reduce;
-  } else if (reduce_for_all && plan_->unit_bytes > tuning_.exchange_bytes) {
-    way_ = Way::shared_reduce;
+  } else if (reduces_for_all()) {
+    // Mapped at all ranks or staged by all: in place, a rank would overwrite its tensor before the
+    // others have read it there.
+    mapped_send_.fill(nullptr);
+    all_send_mapped = false;
+    if (sums_in_turn()) way_ = Way::running_sum;
+    if (!sums_in_turn() && plan_->unit_bytes > tuning_.exchange_bytes) way_ = Way::shared_reduce;
   }
-  // A shared reduction leaves its result in staging, a round at a time.
-  const bool one_round = all_send_mapped && way_ != Way::shared_reduce;
-  set_rounds(one_round ? plan_->units * plan_->unit_bytes : memory_.shape().staging_bytes);
+  if (all_send_mapped) {
+    slice_bytes_ = plan_->unit_bytes;
+    rounds_ = 1;
+  } else if (rounds_ == 0) {
+    set_rounds(tuning_.round_bytes);
+  }
+  const std::uint64_t tensors = plan_->units * plan_->unit_bytes + received_bytes();
+  streams_ = send_ != recv_ && tensors * ranks_ > tuning_.stream_bytes;
 }
 
 bool Execution::block_on(const std::atomic<std::uint64_t>& word, std::uint64_t at_least, Bell& bell,

@@ -6,9 +6,10 @@
 //
 //   1. a rank arrives: it publishes the op's number and the hash of its descriptor (P12), and with
 //      them its payload where that is small, or else the place of its tensors in its arena;
-//   2. in rounds, each rank fills a staging buffer with its part of the op and consumes from those
-//      of the others what the plan delivers to it. A tensor that the peers have mapped is consumed
-//      where it lies, in one round, and its owner waits until all have done so;
+//   2. in rounds, each rank fills a buffer of its staging memory with its part of the op and
+//   consumes
+//      from those of the others what the plan delivers to it. A tensor that the peers have mapped
+//      is consumed where it lies, in one round, and its owner waits until all have done so;
 //   3. an all-reduce of many ranks is reduced once, not by each: the pieces of a round are claimed
 //      by whichever ranks have a core (shared_reduce.cpp), and where all tensors are mapped the
 //      result is written to all of them in place.
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "numeric/reduce.hpp"
 #include "runtime/collective.hpp"
@@ -51,6 +53,7 @@ class Execution {
     in_arrival,     // every payload lies in its rank's arrival
     exchange,       // each rank consumes what is delivered to it
     shared_reduce,  // ranks claim pieces of each round, and copy the result out
+    running_sum,    // ranks add to the sum in turn, or stage what comes before its turn
     mapped_reduce,  // ranks claim pieces, and write the result to all tensors
   };
   /// What a round covers of each unit.
@@ -62,11 +65,14 @@ class Execution {
   // arrive.cpp
   void arrive();
   void publish_descriptor();
+  std::uint64_t received_bytes() const;
   std::uint64_t place_in_arena(const void* tensor, std::uint64_t bytes) const;
   bool all_arrived();
   bool all_agree();
   void find_mapped();
   void choose_way();
+  bool reduces_for_all() const;
+  bool sums_in_turn() const;
 
   // rounds.cpp
   bool run_rounds();
@@ -75,8 +81,12 @@ class Execution {
   bool all_filled();
   bool consume();
   void deliver(Slice slice);
+  void reduce(std::span<std::byte* const> outputs, std::span<const std::byte* const> inputs,
+              std::size_t bytes) const;
+  void write_out(std::byte* to, const std::byte* from, std::size_t bytes) const;
   bool may_leave();
-  void set_rounds(std::uint64_t slice_bytes);
+  void set_rounds(std::uint64_t round_bytes);
+  std::byte* staging(std::size_t rank, std::uint32_t round) const;
   Slice slice_of(std::uint32_t round) const;
   const std::byte* source(std::size_t rank, std::uint32_t unit, Slice slice) const;
 
@@ -95,6 +105,23 @@ class Execution {
   void reduce_piece(Slice slice, Slice piece);
   bool all_reduced(const Pieces& pieces);
 
+  // running_sum.cpp
+  struct Block {
+    RunningSum* state;
+    std::uint64_t tag;
+    Slice slice;           // of the op
+    std::byte* sum;        // in rank 0's staging buffer
+    std::uint64_t offset;  // in every staging buffer
+  };
+  Block block_of(std::uint32_t round, std::uint32_t index) const;
+  std::uint32_t blocks_of(std::uint32_t round) const;
+  bool add_round();
+  bool contribute(const Block& block);
+  bool take_turn(const Block& block, std::size_t rank) const;
+  void add_from(const Block& block, std::size_t rank);
+  std::size_t add_present(const Block& block, std::size_t rank);
+  bool take_sums();
+
   bool block_on(const std::atomic<std::uint64_t>& word, std::uint64_t at_least, Bell& bell,
                 std::size_t by);
 
@@ -111,6 +138,7 @@ class Execution {
   const std::byte* send_ = nullptr;
   std::byte* recv_ = nullptr;
   std::optional<numeric::Reducer> reducer_;
+  std::optional<numeric::Reducer> partial_reducer_;  // the same, before an average is divided
   Stage stage_ = Stage::gather;
   Way way_ = Way::in_arrival;
   bool contributes_ = false;
@@ -122,10 +150,18 @@ class Execution {
 
   // Its rounds. Rounds are counted over all ops of the group: the op's first one is base_round_.
   std::uint64_t base_round_ = 0;
-  std::uint64_t slice_bytes_ = 0;
+  std::uint64_t slice_bytes_ = 0;   // of each unit, in a round
+  std::uint64_t buffer_bytes_ = 0;  // of a staging buffer; kept from the op before
+  std::uint64_t buffers_ = 0;
+  std::uint64_t consumed_before_ =
+      0;                  // round that all must have consumed before the first is filled
+  bool streams_ = false;  // results are written past the cache
   std::uint32_t rounds_ = 0;
   std::uint32_t filled_ = 0;
   std::uint32_t consumed_ = 0;
+  std::uint64_t block_bytes_ = 0;
+  std::uint32_t block_ = 0;  // of round filled_: blocks before it have this rank's part
+  std::array<std::uint32_t, staging_buffers_max> written_{};  // blocks whose sum recv_ has, as sets
   bool claimed_ = false;  // nothing is left to claim in the round that is being consumed
 };
 

@@ -175,9 +175,10 @@ Result<Group> lead(const Settings& settings, const GroupConfig& config, Rendezvo
     --missing;
   }
 
-  const auto staging = static_cast<std::uint32_t>(
-      std::max<std::size_t>(settings.shm_staging_bytes, page_bytes) / page_bytes * page_bytes);
-  const GroupShape shape{config.ranks, staging};
+  const std::size_t staging = staging_buffers_min *
+                              std::max<std::size_t>(settings.shm_staging_bytes, page_bytes) /
+                              page_bytes * page_bytes;
+  const GroupShape shape{config.ranks, static_cast<std::uint32_t>(staging)};
   auto segment = io::Segment::create(GroupMemory::bytes_needed(shape));
   if (!segment) return segment.error();
   std::vector<Arrived> all;

@@ -15,7 +15,7 @@ namespace cais::runtime::shm {
 
 struct GroupShape {
   std::uint16_t ranks;
-  std::uint32_t staging_bytes;  // of each of a rank's staging buffers; a multiple of page_bytes
+  std::uint32_t staging_bytes;  // of each rank; a multiple of page_bytes
 };
 
 /// What a rank that cannot go on waits for: `*word >= at_least`, which rank `by` brings about
@@ -46,9 +46,10 @@ class GroupMemory {
   Progress& progress(std::size_t rank) const { return progress_[rank]; }
   Claim& claim(std::size_t range) const { return claims_[range]; }
   Done& done() const { return *done_; }
-  std::byte* staging(std::size_t rank, std::uint64_t round) const {
-    return staging_ + (rank * staging_buffers + round % staging_buffers) * shape_.staging_bytes;
+  RunningSum& running_sum(std::size_t buffer, std::size_t block) const {
+    return running_sums_[buffer * blocks_max + block];
   }
+  std::byte* staging(std::size_t rank) const { return staging_ + rank * shape_.staging_bytes; }
 
   /// Stores `value` for others to see, and wakes those who sleep until it is there.
   static void publish(std::atomic<std::uint64_t>& word, std::uint64_t value, Bell& bell) {
@@ -76,6 +77,7 @@ class GroupMemory {
   Progress* progress_;
   Claim* claims_;
   Done* done_;
+  RunningSum* running_sums_;
   std::byte* staging_;
 };
 

@@ -2,10 +2,11 @@
 // of zeros at first, and zeros are a valid state: nobody has arrived, nothing is filled.
 //
 //   Header | Arrival [2][ranks] | Descriptor [2][ranks] | Progress [ranks] | Claim [claims_max] |
-//   done | staging [ranks][staging_buffers][staging_bytes]
+//   Done | RunningSum [staging_buffers_max][blocks_max] | staging [ranks][staging_bytes]
 //
-// Every word has one writer, its rank, but for those of Header, Claim and `done`. Counters only
-// grow, so that a reader that is late or early compares with >=. Nobody resets anything.
+// Every word has one writer, its rank, but for those of Header, Claim, Done and RunningSum.
+// Counters only grow, so that a reader that is late or early compares with >=. Nobody resets
+// anything.
 #pragma once
 
 #include <array>
@@ -24,10 +25,14 @@ inline constexpr std::size_t page_bytes = 4096;
 /// Two generations, by op_seq mod 2: a rank arrives at op s + 2 when it has finished s + 1, so when
 /// all have arrived at s + 1, so when all have finished s.
 inline constexpr std::size_t arrival_generations = 2;
-/// Round k + staging_buffers is filled when round k has been consumed by all.
-inline constexpr std::size_t staging_buffers = 2;
+/// A rank's staging memory is cut into as many buffers as rounds of the op under way fit into it,
+/// within these bounds. Round k + buffers is filled when all have consumed round k.
+inline constexpr std::size_t staging_buffers_min = 2;
+inline constexpr std::size_t staging_buffers_max = 8;
 /// Payload that travels in the arrival itself.
 inline constexpr std::size_t inline_bytes_max = 16 * 1024;
+/// Blocks of a round whose sum is taken rank by rank.
+inline constexpr std::size_t blocks_max = 16;
 /// Ranges that the pieces of a round are claimed from, each with its own counter.
 inline constexpr std::size_t claims_max = 16;
 
@@ -90,6 +95,12 @@ struct alignas(line_bytes) Claim {
 struct alignas(line_bytes) Done {
   std::atomic<std::uint64_t> pieces;  // tagged: pieces of the round that are reduced
   Bell bell;
+};
+
+/// A block of a round whose sum is taken rank by rank.
+struct alignas(line_bytes) RunningSum {
+  std::atomic<std::uint64_t> turn;  // tagged: 2 × the rank that is next, + 1 while it is added
+  std::atomic<std::uint64_t> deposited;  // set of ranks that came before their turn and staged
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");

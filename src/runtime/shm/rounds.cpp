@@ -3,22 +3,40 @@
 #include <algorithm>
 #include <cstring>
 
+#include "numeric/copy.hpp"
 #include "runtime/shm/execution.hpp"
 
 namespace cais::runtime::shm {
 namespace {
 
-void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (to != from) std::memcpy(to, from, bytes);
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
+  return (value + step - 1) / step * step;
 }
 
 }  // namespace
+void Execution::write_out(std::byte* to, const std::byte* from, std::size_t bytes) const {
+  if (to == from) return;
+  streams_ ? numeric::copy_stream(to, from, bytes) : void(std::memcpy(to, from, bytes));
+}
 
-/// Cuts the units into rounds, so that the slices of all units fit into `bytes`.
-void Execution::set_rounds(std::uint64_t bytes) {
-  slice_bytes_ =
-      std::max<std::uint64_t>(bytes / plan_->units / line_bytes * line_bytes, line_bytes);
+/// Cuts the op into rounds whose slices of all units fit into `round_bytes`, and the staging memory
+/// into buffers for them.
+void Execution::set_rounds(std::uint64_t round_bytes) {
+  const std::uint64_t staging_bytes = memory_.shape().staging_bytes;
+  const std::uint64_t bytes = std::min(round_bytes, staging_bytes / staging_buffers_min);
+  slice_bytes_ = std::max(bytes / plan_->units / line_bytes * line_bytes, line_bytes);
   rounds_ = static_cast<std::uint32_t>((plan_->unit_bytes + slice_bytes_ - 1) / slice_bytes_);
+  const std::uint64_t buffer_bytes = slice_bytes_ * plan_->units;
+  block_bytes_ = round_up(slice_bytes_ / blocks_max + 1, page_bytes);
+  if (buffer_bytes == buffer_bytes_) return;
+  // The new buffers overlap the old ones: what those hold must have been consumed.
+  consumed_before_ = base_round_;
+  buffer_bytes_ = buffer_bytes;
+  buffers_ = std::min<std::uint64_t>(staging_bytes / buffer_bytes, staging_buffers_max);
+}
+
+std::byte* Execution::staging(std::size_t rank, std::uint32_t round) const {
+  return memory_.staging(rank) + (base_round_ + round) % buffers_ * buffer_bytes_;
 }
 
 Execution::Slice Execution::slice_of(std::uint32_t round) const {
@@ -29,10 +47,11 @@ Execution::Slice Execution::slice_of(std::uint32_t round) const {
 bool Execution::run_rounds() {
   const bool stages = contributes_ && mapped_send_[rank_] == nullptr;
   while (consumed_ < rounds_) {
-    if (stages) {
-      while (filled_ < rounds_ && filled_ < consumed_ + staging_buffers && may_fill()) fill();
-      if (filled_ == consumed_) return false;  // blocked by may_fill
+    while (stages && filled_ < rounds_ && filled_ < consumed_ + buffers_ && may_fill()) {
+      if (way_ == Way::running_sum && !add_round()) return false;
+      if (way_ != Way::running_sum) fill();
     }
+    if (stages && filled_ == consumed_) return false;  // blocked by may_fill
     if (receives_ && !consume()) return false;
     ++consumed_;
     claimed_ = false;
@@ -45,21 +64,21 @@ bool Execution::run_rounds() {
 
 /// Whether all have consumed what the staging buffer holds.
 bool Execution::may_fill() {
-  const std::uint64_t round = base_round_ + filled_;
-  if (round < staging_buffers) return true;
+  const std::uint64_t round = base_round_ + filled_ + 1;
+  const std::uint64_t consumed = std::max(round - std::min(round, buffers_), consumed_before_);
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     Progress& other = memory_.progress(rank);
-    if (!block_on(other.consumed, round - staging_buffers + 1, other.bell, rank)) return false;
+    if (!block_on(other.consumed, consumed, other.bell, rank)) return false;
   }
   return true;
 }
 
 void Execution::fill() {
   const Slice slice = slice_of(filled_);
-  std::byte* staging = memory_.staging(rank_, base_round_ + filled_);
+  std::byte* buffer = staging(rank_, filled_);
   for (std::uint32_t unit = 0; unit < plan_->units; ++unit) {
     if (plan_->units > 1 && unit == rank_) continue;  // nobody else wants our own unit
-    std::memcpy(staging + unit * slice_bytes_, send_ + unit * plan_->unit_bytes + slice.offset,
+    std::memcpy(buffer + unit * slice_bytes_, send_ + unit * plan_->unit_bytes + slice.offset,
                 slice.bytes);
   }
   ++filled_;
@@ -79,6 +98,7 @@ bool Execution::all_filled() {
 }
 
 bool Execution::consume() {
+  if (way_ == Way::running_sum) return take_sums();
   if (!all_filled()) return false;
   if (way_ == Way::shared_reduce || way_ == Way::mapped_reduce) return consume_shared();
   deliver(slice_of(consumed_));
@@ -91,7 +111,13 @@ const std::byte* Execution::source(std::size_t rank, std::uint32_t unit, Slice s
   if (rank == rank_) return send_ + offset;
   if (way_ == Way::in_arrival) return memory_.arrival(operation_->op_seq, rank).payload + offset;
   if (mapped_send_[rank] != nullptr) return mapped_send_[rank] + offset;
-  return memory_.staging(rank, base_round_ + consumed_) + unit * slice_bytes_;
+  return staging(rank, consumed_) + unit * slice_bytes_;
+}
+
+void Execution::reduce(std::span<std::byte* const> outputs,
+                       std::span<const std::byte* const> inputs, std::size_t bytes) const {
+  const std::size_t count = bytes / size_of(plan_->dtype);
+  streams_ ? reducer_->stream(outputs, inputs, count) : (*reducer_)(outputs, inputs, count);
 }
 
 /// Takes what the plan delivers to this rank of the slice.
@@ -101,14 +127,15 @@ void Execution::deliver(Slice slice) {
     std::array<const std::byte*, ranks_max> inputs;
     for (std::size_t rank = 0; rank < ranks_; ++rank) inputs[rank] = source(rank, unit, slice);
     std::byte* const output = recv_ + slice.offset;
-    (*reducer_)({&output, 1}, {inputs.data(), ranks_}, slice.bytes / size_of(plan_->dtype));
+    reduce({&output, 1}, {inputs.data(), ranks_}, slice.bytes);
   } else if (plan_->combine == nir::Combine::concat) {
     for (std::size_t i = 0; i < ranks_; ++i) {
       const std::size_t rank = (rank_ + i) % ranks_;  // not all from the same one at once
-      copy(recv_ + rank * plan_->unit_bytes + slice.offset, source(rank, unit, slice), slice.bytes);
+      write_out(recv_ + rank * plan_->unit_bytes + slice.offset, source(rank, unit, slice),
+                slice.bytes);
     }
   } else {
-    copy(recv_ + slice.offset, source(plan_->root, unit, slice), slice.bytes);
+    write_out(recv_ + slice.offset, source(plan_->root, unit, slice), slice.bytes);
   }
 }
 

@@ -31,7 +31,7 @@ bool Execution::consume_shared() {
   }
   if (!all_reduced(pieces)) return false;
   if (way_ == Way::shared_reduce) {
-    std::memcpy(recv_ + slice.offset, memory_.staging(0, base_round_ + consumed_), slice.bytes);
+    write_out(recv_ + slice.offset, staging(0, consumed_), slice.bytes);
   }
   return true;
 }
@@ -98,13 +98,12 @@ void Execution::reduce_piece(Slice slice, Slice piece) {
   std::array<std::byte*, ranks_max> outputs;
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     inputs[rank] = source(rank, 0, slice) + piece.offset;
-    outputs[rank] = way_ == Way::mapped_reduce
-                        ? mapped_recv_[rank] + slice.offset + piece.offset
-                        : memory_.staging(0, base_round_ + consumed_) + piece.offset;
+    outputs[rank] = way_ == Way::mapped_reduce ? mapped_recv_[rank] + slice.offset + piece.offset
+                                               : staging(0, consumed_) + piece.offset;
   }
-  const std::size_t outputs_count = way_ == Way::mapped_reduce ? ranks_ : 1;
-  (*reducer_)({outputs.data(), outputs_count}, {inputs.data(), ranks_},
-              piece.bytes / size_of(plan_->dtype));
+  const std::span<const std::byte* const> all_inputs(inputs.data(), ranks_);
+  if (way_ == Way::mapped_reduce) return reduce({outputs.data(), ranks_}, all_inputs, piece.bytes);
+  (*reducer_)({outputs.data(), 1}, all_inputs, piece.bytes / size_of(plan_->dtype));
 }
 
 bool Execution::all_reduced(const Pieces& pieces) {
