@@ -115,7 +115,7 @@ def save(table: str, lines: list[dict]) -> pathlib.Path:
     path = RESULTS / f"{table}.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for line in lines:
-            file.write(json.dumps({**line, **machine()}) + "\n")
+            file.write(json.dumps({**machine(), **line}) + "\n")
     return path
 
 
