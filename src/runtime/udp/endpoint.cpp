@@ -1,5 +1,7 @@
 #include "runtime/udp/endpoint.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -96,6 +98,27 @@ bool Endpoint::receive() {
     arrivals_[i].train.owner = {};
   }
   return count != 0;
+}
+
+std::string Endpoint::summary() const {
+  const agent::Counters& agent = agent_.counters();
+  std::string text = fmt::format(
+      "agent: sent {}, repeated {}, received {}, accepted {}, naks {}, timeouts {}, rtt {} us, "
+      "from strangers {}",
+      agent.sent, agent.repeated, agent.received, agent.accepted, agent.naks, agent.timeouts,
+      std::chrono::duration_cast<std::chrono::microseconds>(agent_.smoothed_rtt()).count(),
+      counters_.from_strangers);
+  if (!switch_) return text;
+  const switching::Counters& own = switch_->counters();
+  text += fmt::format(
+      "; switch: received {}, accepted {}, finished {}, repeats answered {}, naks {}", own.received,
+      own.accepted, own.slots_finished, own.repeats_answered, own.naks_sent);
+  for (std::size_t i = 1; i < static_cast<std::size_t>(switching::Drop::count_); ++i) {
+    if (own.dropped[i] == 0) continue;
+    text += fmt::format(", dropped as {} {}", to_string(static_cast<switching::Drop>(i)),
+                        own.dropped[i]);
+  }
+  return text;
 }
 
 std::uint32_t Endpoint::sender_of(const io::Address& address) {

@@ -54,10 +54,8 @@ class Endpoint {
   pollfd waits_for() const;
   Instant deadline() const { return agent_.deadline(); }
 
-  const agent::Counters& agent_counters() const { return agent_.counters(); }
-  const switching::Counters* switch_counters() const {
-    return switch_ ? &switch_->counters() : nullptr;
-  }
+  /// What was sent, repeated, dropped, in one line for the log.
+  std::string summary() const;
 
  private:
   static constexpr std::size_t arrivals_max = 8;

@@ -178,8 +178,9 @@ void UdpSession::finish(std::uint64_t number) {
 void UdpSession::fail(const Error& error) {
   if (failed_) return;
   failed_ = error;
+  config_.log.info(telemetry::Subsystem::udp, "failed after {} collectives: {}; {}", started_,
+                   error.message, endpoint_->summary());
   endpoint_.reset();
-  config_.log.info(telemetry::Subsystem::udp, "session ended: {}", error.message);
   for (std::deque<UnderWay>* queue : {&under_way_, &waiting_}) {
     std::deque<UnderWay> ending;
     ending.swap(*queue);
@@ -235,6 +236,8 @@ void UdpSession::serve() {
 void UdpSession::linger() {
   const std::scoped_lock lock(mutex_);
   if (failed_) return;
+  config_.log.info(telemetry::Subsystem::udp, "leaving after {} collectives; {}", started_,
+                   endpoint_->summary());
   management_->leave(started_);
   const Instant deadline = io::now() + linger_max;
   while (!failed_ && !management_->alone()) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -87,6 +90,11 @@ class TestRank {
 
   Transport& transport() { return *transport_; }
   void leave() { transport_.reset(); }
+  /// As by kill -9: only where each rank is a process of its own.
+  [[noreturn]] void vanish() {
+    (void)::kill(::getpid(), SIGKILL);
+    std::abort();
+  }
   std::uint16_t rank() const { return rank_; }
   std::uint16_t ranks() const { return ranks_; }
 
@@ -105,31 +113,42 @@ struct GroupOptions {
   bool gso = true;
 };
 
+inline Result<std::unique_ptr<Transport>> make_rank(const GroupOptions& options, std::uint16_t rank,
+                                                    Rendezvous& rendezvous) {
+  Settings settings;
+  settings.socket_ifname = "lo";
+  settings.mtu_bytes = options.mtu;
+  settings.switch_ip = options.switch_ip;
+  settings.udp_gso = options.gso;
+  GroupConfig group;
+  group.name = "test";
+  group.rank = rank;
+  group.ranks = options.ranks;
+  group.timeout = std::chrono::seconds(20);
+  const bool clean =
+      options.faults.loss + options.faults.duplication + options.faults.reordering == 0;
+  const char* level = std::getenv("CAIS_DEBUG");
+  const telemetry::Log log =
+      *telemetry::Log::open(*telemetry::parse_log_config(level == nullptr ? "" : level, "", ""));
+  return make_udp_transport(
+      settings, group, rendezvous, log.with_rank(rank),
+      clean ? SocketFactory(open_udp_socket) : lossy(options.faults, options.seed + rank));
+}
+
+inline void run_rank(const GroupOptions& options, std::uint16_t rank, Rendezvous& rendezvous,
+                     const std::function<void(TestRank&)>& body) {
+  Result<std::unique_ptr<Transport>> transport = make_rank(options, rank, rendezvous);
+  ASSERT_TRUE(transport.ok()) << transport.error().message;
+  TestRank member(std::move(*transport), rank, options.ranks);
+  body(member);
+}
+
 /// Runs `body` once per rank, each in a thread of its own; returns when all have ended.
 inline void with_ranks(const GroupOptions& options, const std::function<void(TestRank&)>& body) {
   MemoryRendezvous rendezvous;
   std::vector<std::thread> threads;
   for (std::uint16_t rank = 0; rank < options.ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      Settings settings;
-      settings.socket_ifname = "lo";
-      settings.mtu_bytes = options.mtu;
-      settings.switch_ip = options.switch_ip;
-      settings.udp_gso = options.gso;
-      GroupConfig group;
-      group.name = "test";
-      group.rank = rank;
-      group.ranks = options.ranks;
-      group.timeout = std::chrono::seconds(20);
-      const bool clean =
-          options.faults.loss + options.faults.duplication + options.faults.reordering == 0;
-      Result<std::unique_ptr<Transport>> transport = make_udp_transport(
-          settings, group, rendezvous, {},
-          clean ? SocketFactory(open_udp_socket) : lossy(options.faults, options.seed + rank));
-      ASSERT_TRUE(transport.ok()) << transport.error().message;
-      TestRank member(std::move(*transport), rank, options.ranks);
-      body(member);
-    });
+    threads.emplace_back([&, rank] { run_rank(options, rank, rendezvous, body); });
   }
   for (std::thread& thread : threads) thread.join();
 }
