@@ -23,7 +23,13 @@ RESULTS = ROOT / "build" / "bench"
 BASELINES = ROOT / "bench" / "baselines"
 BINARIES = ROOT / "build" / "release" / "bin"
 
-Times = dict[int, float]  # bytes of the tensor → microseconds
+
+class Times(dict[int, float]):
+    """Bytes of the tensor → microseconds; `lines` is all that the program said."""
+
+    lines: list[dict]
+
+
 Contender = Callable[[], Times]
 
 
@@ -87,10 +93,11 @@ class Race:
         return [
             line
             for size in sorted({size for each in times.values() for size in each})
-            for line in self._lines(size, {name: each[size] for name, each in times.items() if size in each})
+            for line in self.lines(size, {name: each[size] for name, each in times.items() if size in each})
         ]
 
-    def _lines(self, size: int, times: dict[str, list[float]]) -> Iterable[dict]:
+    def lines(self, size: int, times: dict[str, list[float]]) -> Iterable[dict]:
+        """One line for each contender at this size, from its times of all rounds."""
         peers = [name for name in times if name not in self.ours]
         for name, each in times.items():
             line = {
@@ -125,6 +132,25 @@ def load(path: pathlib.Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+# Facts of a line that are results or circumstances, not the point at which it was measured.
+RESULT_FIELDS = {
+    "us", "us_min", "us_max", "p99_us", "p999_us", "rounds", "best_peer", "ratio", "ratio_min",
+    "ratio_max", "of_link", "step_ms", "step_ms_min", "step_ms_max", "collectives_ms", "share",
+    "step_ratio", "value", "wanted", "holds", "commit", "cpu", "cores", "kernel", "compiler", "python",
+}
+
+
+def point(line: dict) -> tuple:
+    """What tells a line from the others of its table: equal in two runs of the same benchmark."""
+    return tuple(sorted((key, value) for key, value in line.items() if key not in RESULT_FIELDS))
+
+
+def merge(old: list[dict], new: list[dict]) -> list[dict]:
+    """`new`, and what `old` has at other points."""
+    measured = {point(line) for line in new}
+    return [line for line in old if point(line) not in measured] + new
+
+
 def human(size: int) -> str:
     for unit, name in ((1 << 20, "M"), (1 << 10, "K")):
         if size >= unit and size % unit == 0:
@@ -148,4 +174,6 @@ def times_of(lines: list[dict], who: str) -> Times:
     wrong = [line["bytes"] for line in lines if line["wrong"]]
     if wrong:
         raise RuntimeError(f"{who} computed wrong data at {wrong} bytes")
-    return {line["bytes"]: line["us"] for line in lines}
+    times = Times({line["bytes"]: line["us"] for line in lines})
+    times.lines = lines
+    return times

@@ -60,9 +60,10 @@ def _intel() -> dict[str, str]:
 # One machine
 
 
-def open_mpi(work: Work) -> Times:
+def open_mpi(work: Work, *options: str) -> Times:
     command = [PEERS / "openmpi/bin/mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to",
-               "none", "--mca", "mpi_yield_when_idle", "1", "-n", work.ranks, PEERS / "bench_ompi"]
+               "none", "--mca", "mpi_yield_when_idle", "1", *options, "-n", work.ranks,
+               PEERS / "bench_ompi"]
     return _measure(command + work.words(), "Open MPI")
 
 
@@ -78,9 +79,9 @@ def intel_mpi(work: Work) -> Times:
     return _measure(command + work.words(), "Intel MPI", _intel())
 
 
-def cais(work: Work, memory: str = "any", dtype: str = "float32") -> Times:
+def cais(work: Work, memory: str = "any", dtype: str = "float32", **env: str) -> Times:
     command = [CAIS_PERF, *_perf_words(work), "--ranks", work.ranks, "--memory", memory, "-d", dtype]
-    return _measure(command, "cais_perf")
+    return _measure(command, "cais_perf", env)
 
 
 def _perf_words(work: Work) -> list[str]:

@@ -1,9 +1,10 @@
 // Times one collective of an MPI library on float32, data checked.
 //
-//   mpi_bench OP MIN MAX FACTOR ROUNDS      OP: all_reduce, all_gather, reduce_scatter
+//   mpi_bench OP MIN MAX FACTOR ROUNDS      OP: all_reduce, all_gather, reduce_scatter, barrier
 //
 // `bytes` is the whole tensor: of an all-gather the gathered one, of a reduce-scatter the input.
-// Prints a line of JSON per size: median and minimum over the rounds of the slowest rank's time.
+// Prints a line of JSON per size: median, minimum and high percentiles over the rounds of the
+// slowest rank's time.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,9 +12,9 @@
 #include <string.h>
 
 enum { warm_up_rounds = 3, spot_checks = 16 };
-typedef enum { all_reduce, all_gather, reduce_scatter } Op;
+typedef enum { all_reduce, all_gather, reduce_scatter, barrier, ops } Op;
 
-static const char* const names[] = {"all_reduce", "all_gather", "reduce_scatter"};
+static const char* const names[] = {"all_reduce", "all_gather", "reduce_scatter", "barrier"};
 
 static int by_value(const void* a, const void* b) {
   const double left = *(const double*)a, right = *(const double*)b;
@@ -40,10 +41,19 @@ static void run(Op op, const float* in, float* out, int count, int part) {
     case reduce_scatter:
       MPI_Reduce_scatter_block(in, out, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
       break;
+    default:
+      MPI_Barrier(MPI_COMM_WORLD);
   }
 }
 
+// The time that the share `p` of the rounds did not exceed; `sorted` holds the least first.
+static double percentile(const double* sorted, int rounds, double p) {
+  const int place = (int)ceil(p * rounds);
+  return sorted[place < 1 ? 0 : place - 1];
+}
+
 static int is_wrong(Op op, const float* out, size_t count, size_t part, int rank, int ranks) {
+  if (op == barrier) return 0;
   const size_t span = op == reduce_scatter ? part : op == all_gather ? part * (size_t)ranks : count;
   for (size_t j = 0; j < spot_checks; ++j) {
     const size_t i = j * (span - 1) / (spot_checks - 1);
@@ -65,8 +75,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (argc != 6) fail("usage: mpi_bench OP MIN MAX FACTOR ROUNDS");
-  while (op < 3 && strcmp(argv[1], names[op]) != 0) ++op;
-  if (op == 3) fail("OP is all_reduce, all_gather or reduce_scatter");
+  while (op < ops && strcmp(argv[1], names[op]) != 0) ++op;
+  if (op == ops) fail("OP is all_reduce, all_gather, reduce_scatter or barrier");
   const size_t min = strtoull(argv[2], 0, 0), max = strtoull(argv[3], 0, 0);
   const size_t factor = strtoull(argv[4], 0, 0);
   const int rounds = atoi(argv[5]);
@@ -78,7 +88,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < max / sizeof *in; ++i) in[i] = element(i, rank);
   for (size_t bytes = min; bytes <= max; bytes *= factor) {
     const size_t count = bytes / sizeof *in, part = count / (size_t)ranks;
-    if (op != all_reduce && part == 0) continue;
+    if ((op == all_gather || op == reduce_scatter) && part == 0) continue;
     for (int k = -warm_up_rounds; k < rounds; ++k) {
       double mine, slowest;
       MPI_Barrier(MPI_COMM_WORLD);
@@ -93,8 +103,9 @@ int main(int argc, char** argv) {
     qsort(times, (size_t)rounds, sizeof *times, by_value);
     if (rank == 0) {
       printf("{\"op\": \"%s\", \"ranks\": %d, \"bytes\": %zu, \"us\": %.2f, \"us_min\": %.2f, "
-             "\"wrong\": %d}\n",
-             names[op], ranks, bytes, times[rounds / 2] * 1e6, times[0] * 1e6, wrong);
+             "\"p99_us\": %.2f, \"p999_us\": %.2f, \"wrong\": %d}\n",
+             names[op], ranks, bytes, times[rounds / 2] * 1e6, times[0] * 1e6,
+             percentile(times, rounds, 0.99) * 1e6, percentile(times, rounds, 0.999) * 1e6, wrong);
       fflush(stdout);
     }
   }
