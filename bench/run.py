@@ -10,20 +10,10 @@ import shutil
 import subprocess
 import sys
 
-from common import BASELINES, RESULTS, ROOT, human, load
+from common import BASELINES, RESULTS, ROOT, human, load, point
 
 SCRIPTS = {path.name.split("_")[0].upper(): path for path in sorted(ROOT.glob("bench/s[0-9]*_*.py"))}
-# Facts of a line that are results or circumstances, not the point at which it was measured.
-RESULT_FIELDS = {
-    "us", "us_min", "us_max", "rounds", "best_peer", "ratio", "ratio_min", "ratio_max", "of_link",
-    "step_ms", "step_ms_min", "step_ms_max", "collectives_ms", "share", "step_ratio", "value",
-    "commit", "cpu", "cores", "kernel", "compiler", "python",
-}
 WORSE_THAN_BASELINE = 0.8  # a ratio below this share of the baseline's is reported as worse
-
-
-def point(line: dict) -> tuple:
-    return tuple(sorted((key, value) for key, value in line.items() if key not in RESULT_FIELDS))
 
 
 def title(line: dict) -> str:

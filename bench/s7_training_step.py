@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-from common import ROOT, save
+from common import RESULTS, ROOT, load, merge, save
+from tables import circumstances, put, table
 
 sys.path.insert(0, str(ROOT / "demo"))
 from meter import collective_share  # noqa: E402
@@ -70,6 +71,20 @@ def measure(model: str, tp: int, steps: int, rounds: int) -> list[dict]:
     return lines
 
 
+def page(lines: list[dict]) -> str:
+    names = {"gloo": "gloo", "cais": "cais", "fake": "no collectives"}
+    rows = []
+    for line in lines:
+        rows.append([
+            line["model"], line["tp"], names[line["who"]], f"{line['step_ms']:.0f}",
+            f"{line['step_ms_min']:.0f}–{line['step_ms_max']:.0f}", f"{line['collectives_ms']:.0f}",
+            f"{line['share']:.0%}", f"{line['ratio']:.1f}" if "ratio" in line else "",
+        ])
+    head = ["model", "TP", "backend", "step, ms", "min–max", "in collectives, ms", "share",
+            "gloo's time in collectives / cais's (bar: 5)"]
+    return f"{circumstances(lines[0])}\n\n" + table(head, rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the demo's model, tp 4, one round")
@@ -77,12 +92,17 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS)
     parser.add_argument("--tp", nargs="+", type=int)
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--page", action="store_true", help="only write docs/benchmarks.md from the results")
     arguments = parser.parse_args()
+    lines = load(RESULTS / "S7.jsonl")
+    if arguments.page:
+        put("S7", page(lines))
+        return
     quick = arguments.quick
-    lines = []
     for model in arguments.models or (["demo"] if quick else list(MODELS)):
         for tp in arguments.tp or ([4] if quick else [4, 8]):
-            lines += measure(model, tp, arguments.steps, arguments.rounds or (1 if quick else 5))
+            measured = measure(model, tp, arguments.steps, arguments.rounds or (1 if quick else 5))
+            lines = merge(lines, measured)
             save("S7", lines)
 
 
