@@ -2,6 +2,7 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "allocator.hpp"
 #include "backend.hpp"
 #include "errors.hpp"
 #include "store_rendezvous.hpp"
@@ -10,6 +11,12 @@ namespace cais::pytorch {
 namespace {
 
 namespace py = pybind11;
+
+runtime::Settings settings_here() {
+  auto settings = runtime::settings_from_environment(nullptr);
+  if (!settings) throw_error("settings", settings.error());
+  return *std::move(settings);
+}
 
 struct Group {
   c10::intrusive_ptr<c10d::Backend> backend;
@@ -22,10 +29,9 @@ Group create_group(const c10::intrusive_ptr<c10d::Store>& store, const std::stri
                    const c10::intrusive_ptr<c10d::Backend>& nccl) {
   const py::gil_scoped_release no_gil;
   const std::string where = c10::str("group '", name, "', rank ", rank, " of ", ranks);
-  const auto settings = runtime::settings_from_environment(nullptr);
-  if (!settings) throw_error(where, settings.error());
+  const runtime::Settings settings = settings_here();
   StoreRendezvous rendezvous(store);
-  auto communicator = runtime::Communicator::create(*settings,
+  auto communicator = runtime::Communicator::create(settings,
                                                     {.name = name,
                                                      .rank = static_cast<std::uint16_t>(rank),
                                                      .ranks = static_cast<std::uint16_t>(ranks),
@@ -80,6 +86,21 @@ PYBIND11_MODULE(_C, module) {
       py::arg("store"), py::arg("name"), py::arg("rank"), py::arg("ranks"), py::arg("timeout"),
       py::arg("gloo"), py::arg("nccl") = nullptr,
       "Collective: (backend, stats) of a new group. Blocks until all its ranks are there.");
+
+  module.def(
+      "install_allocator",
+      [](bool whole_process) {
+        install_allocator(settings_here());
+        if (whole_process) serve_whole_process(true);
+      },
+      py::arg("whole_process"),
+      "Puts the arena in front of PyTorch's CPU allocator, for pools or for the whole process.");
+  module.def("enter_pool", &enter_pool);
+  module.def("leave_pool", &leave_pool);
+  module.def("arena_bytes_in_use", &arena_bytes_in_use);
+  module.def(
+      "in_arena", [](const at::Tensor& tensor) { return in_arena(tensor.const_data_ptr()); },
+      py::arg("tensor"));
 
   module.def("environment_warnings", &environment_warnings,
              "What is odd about the CAIS_* variables, a sentence each.");

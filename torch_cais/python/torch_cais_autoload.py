@@ -9,15 +9,15 @@ def register():
     """Makes `init_process_group("cais")` work. Cheap: nothing is loaded but a few small modules."""
     try:
         import torch_cais  # noqa: F401: registers the backend
-    except ImportError as error:
-        _register_refusal(str(error))
+    except Exception as error:
+        _register_refusal(error)
 
 
-def _register_refusal(reason):
+def _register_refusal(error):
     import torch.distributed as dist
 
     def refuse(options, backend_options=None):
-        raise ImportError(reason)
+        raise error
 
     if dist.is_available() and not hasattr(dist.Backend, "CAIS"):
         dist.Backend.register_backend("cais", refuse, extended_api=True, devices=["cpu", "cuda"])
