@@ -140,7 +140,8 @@ class Transformer(nn.Module):
 
 
 def parallelize(model: Transformer, mesh: DeviceMesh) -> None:
-    """Cuts the weights over the one-dimensional `mesh`, in place.
+    """Cuts the weights over the one-dimensional `mesh`, in place. Every rank made the same weights from
+    the same seed, and keeps its part of them: nothing is sent.
 
     Between the blocks each rank holds its part of the sequence. A block gathers the sequence
     (all-gather), works on its share of the heads or of the feed-forward width, and hands back sums
@@ -161,7 +162,7 @@ def parallelize(model: Transformer, mesh: DeviceMesh) -> None:
         "feed_forward.down": RowwiseParallel(output_layouts=Shard(1)),
     }
     for block in model.blocks:
-        parallelize_module(block, mesh, block_plan)
+        parallelize_module(block, mesh, block_plan, src_data_rank=None)
     parallelize_module(
         model,
         mesh,
@@ -172,4 +173,5 @@ def parallelize(model: Transformer, mesh: DeviceMesh) -> None:
                 input_layouts=Shard(1), output_layouts=Shard(-1), use_local_output=False
             ),
         },
+        src_data_rank=None,
     )

@@ -160,7 +160,7 @@ def train(arguments: argparse.Namespace) -> dict:
     if arguments.backend == "cais":
         import torch_cais
 
-        torch_cais.reset_stats()  # the weights' way to the ranks is no part of a step
+        torch_cais.reset_stats()  # what making the groups took is no part of a step
     losses, seconds, counted = [], [], meter.CollectiveBytes()
     bar = tqdm(
         range(arguments.steps), desc=f"{arguments.backend:>5}", disable=dist.get_rank() != 0,
