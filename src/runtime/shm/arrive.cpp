@@ -36,15 +36,11 @@ void Execution::begin(const Operation& operation) {
                                        .input = plan_->dtype,
                                        .output = plan_->dtype,
                                        .divisor = plan_->ranks});
-    const bool avg = plan_->reduce_op == ReduceOp::avg;
-    partial_reducer_ = numeric::Reducer::find({.op = avg ? ReduceOp::sum : plan_->reduce_op,
-                                               .input = plan_->dtype,
-                                               .output = plan_->dtype});
-    CAIS_CHECK(reducer_.has_value() && partial_reducer_.has_value());
+    CAIS_CHECK(reducer_.has_value());
   }
   stage_ = Stage::gather;
   cursor_ = 0;
-  rounds_ = filled_ = consumed_ = block_ = 0;
+  rounds_ = filled_ = reduced_ = consumed_ = 0;
   streams_ = false;
   claimed_ = false;
   arrive();
@@ -88,10 +84,10 @@ void Execution::arrive() {
     mapped = arrival.mapped.send_offset_plus_1 != 0;
   }
   GroupMemory::publish(arrival.op, op_seq + 1, memory_.progress(rank_).bell);
-  if (way_ == Way::exchange && contributes_ && !mapped && !sums_in_turn()) {
+  if (way_ == Way::exchange && contributes_ && !mapped) {
     // Others will read what we stage, whatever they do themselves: no need to wait for them.
     set_rounds(tuning_.round_bytes);
-    if (may_fill()) fill();
+    if (may_fill()) splits() ? fill_split() : fill();
   }
 }
 
@@ -148,15 +144,13 @@ bool Execution::all_agree() {
   return true;
 }
 
-bool Execution::reduces_for_all() const {
-  return plan_->combine == nir::Combine::reduce && plan_->deliver == nir::Deliver::all;
+/// Whether an all-reduce that is not mapped is split: known before any rank has arrived.
+bool Execution::splits() const {
+  return reduces_for_all() && plan_->unit_bytes > tuning_.split_bytes;
 }
 
-/// Whether an all-reduce that is not mapped takes its sum rank by rank. Halves do not: they are
-/// rounded once, when all have been added.
-bool Execution::sums_in_turn() const {
-  return reduces_for_all() && plan_->unit_bytes > tuning_.running_sum_bytes &&
-         plan_->accumulator == plan_->dtype;
+bool Execution::reduces_for_all() const {
+  return plan_->combine == nir::Combine::reduce && plan_->deliver == nir::Deliver::all;
 }
 
 void Execution::choose_way() {
@@ -180,8 +174,8 @@ void Execution::choose_way() {
     // others have read it there.
     mapped_send_.fill(nullptr);
     all_send_mapped = false;
-    if (sums_in_turn()) way_ = Way::running_sum;
-    if (!sums_in_turn() && plan_->unit_bytes > tuning_.exchange_bytes) way_ = Way::shared_reduce;
+    if (plan_->unit_bytes > tuning_.exchange_bytes) way_ = Way::shared_reduce;
+    if (splits()) way_ = Way::split_reduce;
   }
   if (all_send_mapped) {
     slice_bytes_ = plan_->unit_bytes;

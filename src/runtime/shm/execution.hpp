@@ -6,13 +6,13 @@
 //
 //   1. a rank arrives: it publishes the op's number and the hash of its descriptor (P12), and with
 //      them its payload where that is small, or else the place of its tensors in its arena;
-//   2. in rounds, each rank fills a buffer of its staging memory with its part of the op and
-//   consumes
-//      from those of the others what the plan delivers to it. A tensor that the peers have mapped
-//      is consumed where it lies, in one round, and its owner waits until all have done so;
+//   2. in rounds, each rank fills a buffer of its staging memory with its part of the op, and takes
+//      from the buffers of the others what the plan delivers to it. A tensor that the peers have
+//      mapped is read where it lies, in one round, and its owner waits until all have done so;
 //   3. an all-reduce of many ranks is reduced once, not by each: the pieces of a round are claimed
-//      by whichever ranks have a core (shared_reduce.cpp), and where all tensors are mapped the
-//      result is written to all of them in place.
+//      by whichever ranks have a core (shared_reduce.cpp), or, where a round is much work, each
+//      rank reduces its own part (split_reduce.cpp). Where all tensors are mapped, the result is
+//      written to all of them in place.
 //
 // A sum is always taken in rank order, so that its bits do not depend on the way that was taken.
 #pragma once
@@ -41,6 +41,8 @@ class Execution {
   /// its tensors any more. Otherwise `blocked()` tells what is waited for, or the group has failed.
   bool advance();
   const Blocked& blocked() const { return blocked_; }
+  /// Whether all ranks have arrived at the op.
+  bool all_are_here() const { return stage_ != Stage::gather; }
   /// Ranks that have not arrived at the op, as a set.
   std::uint64_t missing_ranks() const;
 
@@ -53,7 +55,7 @@ class Execution {
     in_arrival,     // every payload lies in its rank's arrival
     exchange,       // each rank consumes what is delivered to it
     shared_reduce,  // ranks claim pieces of each round, and copy the result out
-    running_sum,    // ranks add to the sum in turn, or stage what comes before its turn
+    split_reduce,   // each rank reduces its part of each round, and copies those of others out
     mapped_reduce,  // ranks claim pieces, and write the result to all tensors
   };
   /// What a round covers of each unit.
@@ -69,10 +71,9 @@ class Execution {
   std::uint64_t place_in_arena(const void* tensor, std::uint64_t bytes) const;
   bool all_arrived();
   bool all_agree();
-  void find_mapped();
   void choose_way();
+  bool splits() const;
   bool reduces_for_all() const;
-  bool sums_in_turn() const;
 
   // rounds.cpp
   bool run_rounds();
@@ -105,22 +106,13 @@ class Execution {
   void reduce_piece(Slice slice, Slice piece);
   bool all_reduced(const Pieces& pieces);
 
-  // running_sum.cpp
-  struct Block {
-    RunningSum* state;
-    std::uint64_t tag;
-    Slice slice;           // of the op
-    std::byte* sum;        // in rank 0's staging buffer
-    std::uint64_t offset;  // in every staging buffer
-  };
-  Block block_of(std::uint32_t round, std::uint32_t index) const;
-  std::uint32_t blocks_of(std::uint32_t round) const;
-  bool add_round();
-  bool contribute(const Block& block);
-  bool take_turn(const Block& block, std::size_t rank) const;
-  void add_from(const Block& block, std::size_t rank);
-  std::size_t add_present(const Block& block, std::size_t rank);
-  bool take_sums();
+  // split_reduce.cpp
+  bool run_split_rounds();
+  Slice part_of(std::size_t rank, std::uint32_t round) const;
+  void fill_split();
+  void reduce_part();
+  void take_parts();
+  bool all_reached(std::atomic<std::uint64_t> Progress::*counter, std::uint64_t round);
 
   bool block_on(const std::atomic<std::uint64_t>& word, std::uint64_t at_least, Bell& bell,
                 std::size_t by);
@@ -138,7 +130,6 @@ class Execution {
   const std::byte* send_ = nullptr;
   std::byte* recv_ = nullptr;
   std::optional<numeric::Reducer> reducer_;
-  std::optional<numeric::Reducer> partial_reducer_;  // the same, before an average is divided
   Stage stage_ = Stage::gather;
   Way way_ = Way::in_arrival;
   bool contributes_ = false;
@@ -153,15 +144,12 @@ class Execution {
   std::uint64_t slice_bytes_ = 0;   // of each unit, in a round
   std::uint64_t buffer_bytes_ = 0;  // of a staging buffer; kept from the op before
   std::uint64_t buffers_ = 0;
-  std::uint64_t consumed_before_ =
-      0;                  // round that all must have consumed before the first is filled
-  bool streams_ = false;  // results are written past the cache
+  std::uint64_t consumed_before_ = 0;  // all must have consumed so far before a round is filled
+  bool streams_ = false;               // results are written past the cache
   std::uint32_t rounds_ = 0;
   std::uint32_t filled_ = 0;
   std::uint32_t consumed_ = 0;
-  std::uint64_t block_bytes_ = 0;
-  std::uint32_t block_ = 0;  // of round filled_: blocks before it have this rank's part
-  std::array<std::uint32_t, staging_buffers_max> written_{};  // blocks whose sum recv_ has, as sets
+  std::uint32_t reduced_ = 0;
   bool claimed_ = false;  // nothing is left to claim in the round that is being consumed
 };
 

@@ -14,7 +14,7 @@ constexpr std::size_t round_up(std::size_t value, std::size_t step) {
 
 /// Where each part of the segment begins.
 struct Offsets {
-  std::size_t arrivals, descriptors, progress, claims, done, running_sums, staging, end;
+  std::size_t arrivals, descriptors, progress, claims, done, staging, end;
 };
 
 Offsets offsets_of(const GroupShape& shape) {
@@ -25,9 +25,7 @@ Offsets offsets_of(const GroupShape& shape) {
   at.progress = at.descriptors + arrival_generations * ranks * sizeof(ArrivalDescriptor);
   at.claims = at.progress + ranks * sizeof(Progress);
   at.done = at.claims + claims_max * sizeof(Claim);
-  at.running_sums = at.done + sizeof(Done);
-  at.staging =
-      round_up(at.running_sums + staging_buffers_max * blocks_max * sizeof(RunningSum), page_bytes);
+  at.staging = round_up(at.done + sizeof(Done), page_bytes);
   at.end = at.staging + ranks * shape.staging_bytes;
   return at;
 }
@@ -47,7 +45,6 @@ GroupMemory::GroupMemory(io::Segment segment, const GroupShape& shape)
   progress_ = reinterpret_cast<Progress*>(base + at.progress);
   claims_ = reinterpret_cast<Claim*>(base + at.claims);
   done_ = reinterpret_cast<Done*>(base + at.done);
-  running_sums_ = reinterpret_cast<RunningSum*>(base + at.running_sums);
   staging_ = base + at.staging;
 }
 

@@ -46,9 +46,6 @@ class GroupMemory {
   Progress& progress(std::size_t rank) const { return progress_[rank]; }
   Claim& claim(std::size_t range) const { return claims_[range]; }
   Done& done() const { return *done_; }
-  RunningSum& running_sum(std::size_t buffer, std::size_t block) const {
-    return running_sums_[buffer * blocks_max + block];
-  }
   std::byte* staging(std::size_t rank) const { return staging_ + rank * shape_.staging_bytes; }
 
   /// Stores `value` for others to see, and wakes those who sleep until it is there.
@@ -77,7 +74,6 @@ class GroupMemory {
   Progress* progress_;
   Claim* claims_;
   Done* done_;
-  RunningSum* running_sums_;
   std::byte* staging_;
 };
 

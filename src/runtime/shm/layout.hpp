@@ -2,9 +2,9 @@
 // of zeros at first, and zeros are a valid state: nobody has arrived, nothing is filled.
 //
 //   Header | Arrival [2][ranks] | Descriptor [2][ranks] | Progress [ranks] | Claim [claims_max] |
-//   Done | RunningSum [staging_buffers_max][blocks_max] | staging [ranks][staging_bytes]
+//   Done | staging [ranks][staging_bytes]
 //
-// Every word has one writer, its rank, but for those of Header, Claim, Done and RunningSum.
+// Every word has one writer, its rank, but for those of Header, Claim and Done.
 // Counters only grow, so that a reader that is late or early compares with >=. Nobody resets
 // anything.
 #pragma once
@@ -31,8 +31,6 @@ inline constexpr std::size_t staging_buffers_min = 2;
 inline constexpr std::size_t staging_buffers_max = 8;
 /// Payload that travels in the arrival itself.
 inline constexpr std::size_t inline_bytes_max = 16 * 1024;
-/// Blocks of a round whose sum is taken rank by rank.
-inline constexpr std::size_t blocks_max = 16;
 /// Ranges that the pieces of a round are claimed from, each with its own counter.
 inline constexpr std::size_t claims_max = 16;
 
@@ -75,8 +73,10 @@ struct alignas(line_bytes) ArrivalDescriptor {
 /// How far a rank is, in rounds, counted over all ops of the group.
 struct alignas(line_bytes) Progress {
   std::atomic<std::uint64_t> filled;    // its staging buffers hold the rounds before this one
+  std::atomic<std::uint64_t> reduced;   // its part of the rounds before is reduced
   std::atomic<std::uint64_t> consumed;  // it has taken all that it needs of the rounds before
   std::atomic<std::uint32_t> left;      // 1: it has left the group in order
+  std::atomic<std::uint32_t> core;      // 1 + where it ran when it last had to wait; a hint
   Bell bell;                            // of this rank's Progress and Arrival
 };
 static_assert(sizeof(Progress) == line_bytes);
@@ -95,12 +95,6 @@ struct alignas(line_bytes) Claim {
 struct alignas(line_bytes) Done {
   std::atomic<std::uint64_t> pieces;  // tagged: pieces of the round that are reduced
   Bell bell;
-};
-
-/// A block of a round whose sum is taken rank by rank.
-struct alignas(line_bytes) RunningSum {
-  std::atomic<std::uint64_t> turn;  // tagged: 2 × the rank that is next, + 1 while it is added
-  std::atomic<std::uint64_t> deposited;  // set of ranks that came before their turn and staged
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");

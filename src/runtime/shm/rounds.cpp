@@ -1,5 +1,5 @@
-// The rounds of an op: fill a staging buffer, consume those of the others. Two buffers keep a rank
-// filling one round while others still consume the one before.
+// The rounds of an op: fill a staging buffer, consume those of the others. There are several, so
+// that a rank fills one round while others still consume the one before.
 #include <algorithm>
 #include <cstring>
 
@@ -7,13 +7,10 @@
 #include "runtime/shm/execution.hpp"
 
 namespace cais::runtime::shm {
-namespace {
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
-  return (value + step - 1) / step * step;
-}
+static_assert(ranks_max * line_bytes * staging_buffers_min <= 2 * page_bytes,
+              "a line of every rank's unit fits into the smallest buffer");
 
-}  // namespace
 void Execution::write_out(std::byte* to, const std::byte* from, std::size_t bytes) const {
   if (to == from) return;
   streams_ ? numeric::copy_stream(to, from, bytes) : void(std::memcpy(to, from, bytes));
@@ -27,7 +24,6 @@ void Execution::set_rounds(std::uint64_t round_bytes) {
   slice_bytes_ = std::max(bytes / plan_->units / line_bytes * line_bytes, line_bytes);
   rounds_ = static_cast<std::uint32_t>((plan_->unit_bytes + slice_bytes_ - 1) / slice_bytes_);
   const std::uint64_t buffer_bytes = slice_bytes_ * plan_->units;
-  block_bytes_ = round_up(slice_bytes_ / blocks_max + 1, page_bytes);
   if (buffer_bytes == buffer_bytes_) return;
   // The new buffers overlap the old ones: what those hold must have been consumed.
   consumed_before_ = base_round_;
@@ -45,12 +41,10 @@ Execution::Slice Execution::slice_of(std::uint32_t round) const {
 }
 
 bool Execution::run_rounds() {
+  if (way_ == Way::split_reduce) return run_split_rounds();
   const bool stages = contributes_ && mapped_send_[rank_] == nullptr;
   while (consumed_ < rounds_) {
-    while (stages && filled_ < rounds_ && filled_ < consumed_ + buffers_ && may_fill()) {
-      if (way_ == Way::running_sum && !add_round()) return false;
-      if (way_ != Way::running_sum) fill();
-    }
+    while (stages && filled_ < rounds_ && filled_ < consumed_ + buffers_ && may_fill()) fill();
     if (stages && filled_ == consumed_) return false;  // blocked by may_fill
     if (receives_ && !consume()) return false;
     ++consumed_;
@@ -98,7 +92,6 @@ bool Execution::all_filled() {
 }
 
 bool Execution::consume() {
-  if (way_ == Way::running_sum) return take_sums();
   if (!all_filled()) return false;
   if (way_ == Way::shared_reduce || way_ == Way::mapped_reduce) return consume_shared();
   deliver(slice_of(consumed_));

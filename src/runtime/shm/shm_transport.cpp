@@ -13,7 +13,12 @@ namespace {
 
 // A waiter looks this often at whether its peers are alive.
 constexpr Duration sleep_max = std::chrono::milliseconds(20);
-constexpr int spins_between_looks = 128;
+// Once all ranks are in an op, what one waits for is work of another: it is soon done, and sooner
+// than a chain of sleepers is woken.
+constexpr Duration work_max = std::chrono::milliseconds(2);
+constexpr int spins_alone = 128;  // a few microseconds
+constexpr int spins_crowded = 32;
+constexpr int spins_between_yields = 16;
 
 // What shared memory moves at once has no size of its own: the descriptor gets a common one.
 constexpr std::uint32_t fragment_bytes_default = 16 * 1024;
@@ -81,21 +86,27 @@ void ShmTransport::wait(Duration limit) {
   if (!blocked.over()) look_at_peers(blocked);
 }
 
-/// Whether what is waited for came about without sleeping.
+/// Whether what is waited for came about without sleeping. Spins while the rank that is waited for
+/// may be running elsewhere, and lets others run when it cannot be: it was last seen on our core.
 bool ShmTransport::spin_or_yield(const Blocked& blocked) const {
-  if (!crowded_) {
-    for (int spin = 0; spin < spins_between_looks; ++spin) {
-      if (blocked.over()) return true;
-      relax();
-    }
+  Progress& own = group_.memory.progress(group_.rank);
+  const auto core = static_cast<std::uint32_t>(::sched_getcpu() + 1);
+  if (own.core.load(std::memory_order_relaxed) != core) {
+    own.core.store(core, std::memory_order_relaxed);
   }
-  const Instant end = io::now() + spin_;
+  const bool elsewhere =
+      blocked.by == group_.ranks() ||
+      group_.memory.progress(blocked.by).core.load(std::memory_order_relaxed) != core;
+  for (int spin = elsewhere ? (crowded_ ? spins_crowded : spins_alone) : 0; spin > 0; --spin) {
+    if (blocked.over()) return true;
+    relax();
+  }
+  const Instant end = io::now() + (execution_.all_are_here() ? std::max(spin_, work_max) : spin_);
   do {
     if (blocked.over() || group_.memory.failed()) return true;
-    if (crowded_) {
-      ::sched_yield();
-    } else {
-      for (int spin = 0; spin < spins_between_looks && !blocked.over(); ++spin) relax();
+    ::sched_yield();
+    for (int spin = crowded_ ? 0 : spins_between_yields; spin > 0 && !blocked.over(); --spin) {
+      relax();
     }
   } while (io::now() < end);
   return blocked.over();

@@ -10,8 +10,7 @@ Tuning tuning_for(std::uint16_t ranks, std::uint32_t cores) {
   tuning.inline_bytes = ranks <= 2 ? inline_bytes_max : 4 * 1024;
   // Two ranks exchange: to reduce once and share the result would move as many bytes.
   tuning.exchange_bytes = ranks <= 2 ? std::numeric_limits<std::size_t>::max() : 0;
-  tuning.running_sum_bytes =
-      ranks > cores ? std::size_t{1} << 20 : std::numeric_limits<std::size_t>::max();
+  tuning.split_bytes = ranks <= 2 ? std::numeric_limits<std::size_t>::max() : std::size_t{1} << 20;
   // Two ranks with a core each work from their own cache; others pay for a turn on a core per
   // round.
   tuning.round_bytes = ranks <= 2 ? 128 * 1024 : 512 * 1024;

@@ -10,12 +10,12 @@
 namespace cais::runtime::shm {
 
 struct Tuning {
-  std::size_t inline_bytes;       // contributions up to this travel in the arrival
-  std::size_t exchange_bytes;     // all-reduces up to this are reduced by every rank for itself
-  std::size_t running_sum_bytes;  // all-reduces above this take their sum rank by rank
-  std::size_t round_bytes;        // of a staging buffer, at most
-  std::size_t stream_bytes;       // tensors of all ranks that outgrow the cache: write past it
-  std::size_t piece_bytes_min;    // of a claimed piece
+  std::size_t inline_bytes;     // contributions up to this travel in the arrival
+  std::size_t exchange_bytes;   // all-reduces up to this are reduced by every rank for itself
+  std::size_t split_bytes;      // all-reduces above this are split: each rank reduces its part
+  std::size_t round_bytes;      // of a staging buffer, at most
+  std::size_t stream_bytes;     // tensors of all ranks that outgrow the cache: write past it
+  std::size_t piece_bytes_min;  // of a claimed piece
   std::size_t piece_bytes_max;
   std::uint32_t ranges;  // that pieces are claimed from
 };

@@ -1,0 +1,100 @@
+// An all-reduce of large tensors that is split: a rank stages all of a round but its own part,
+// reduces that part from its tensor and what the others have staged, and takes their parts as they
+// have reduced them. The own part, which nobody else needs, is never copied, and its result lies
+// where it would have been staged. In each of its turns on a core a rank does what it can of the
+// next round's filling, this one's reducing and the last one's taking.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/shm/execution.hpp"
+
+namespace cais::runtime::shm {
+namespace {
+
+// Filled ahead of what is reduced: more would push what is read next out of the cache.
+constexpr std::uint32_t rounds_ahead = 1;
+
+}  // namespace
+
+/// What `rank` reduces of the round; offset in the op.
+Execution::Slice Execution::part_of(std::size_t rank, std::uint32_t round) const {
+  const Slice slice = slice_of(round);
+  const std::uint64_t part_bytes = (slice.bytes / ranks_ / line_bytes + 1) * line_bytes;
+  const std::uint64_t begin = std::min(rank * part_bytes, slice.bytes);
+  return {slice.offset + begin, std::min(part_bytes, slice.bytes - begin)};
+}
+
+bool Execution::run_split_rounds() {
+  while (consumed_ < rounds_) {
+    bool moved = false;
+    while (filled_ < rounds_ && filled_ <= reduced_ + rounds_ahead &&
+           filled_ < consumed_ + buffers_ && may_fill()) {
+      fill_split();
+      moved = true;
+    }
+    if (reduced_ < filled_ && all_reached(&Progress::filled, reduced_)) {
+      reduce_part();
+      moved = true;
+    }
+    if (consumed_ < reduced_ && all_reached(&Progress::reduced, consumed_)) {
+      take_parts();
+      moved = true;
+    }
+    if (!moved) return false;
+  }
+  return true;
+}
+
+/// Whether all ranks have done the round, by `counter`.
+bool Execution::all_reached(std::atomic<std::uint64_t> Progress::*counter, std::uint64_t round) {
+  for (std::size_t i = 1; i < ranks_; ++i) {
+    const std::size_t rank = (rank_ + i) % ranks_;
+    Progress& other = memory_.progress(rank);
+    if (!block_on(other.*counter, base_round_ + round + 1, other.bell, rank)) return false;
+  }
+  return true;
+}
+
+void Execution::fill_split() {
+  const Slice slice = slice_of(filled_);
+  const Slice own = part_of(rank_, filled_);
+  std::byte* buffer = staging(rank_, filled_);
+  const std::uint64_t before = own.offset - slice.offset;
+  const std::uint64_t after = before + own.bytes;
+  std::memcpy(buffer, send_ + slice.offset, before);
+  std::memcpy(buffer + after, send_ + slice.offset + after, slice.bytes - after);
+  ++filled_;
+  Progress& progress = memory_.progress(rank_);
+  GroupMemory::publish(progress.filled, base_round_ + filled_, progress.bell);
+}
+
+void Execution::reduce_part() {
+  const Slice part = part_of(rank_, reduced_);
+  const std::uint64_t in_buffer = part.offset - slice_of(reduced_).offset;
+  std::array<const std::byte*, ranks_max> inputs;
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    inputs[rank] = rank == rank_ ? send_ + part.offset : staging(rank, reduced_) + in_buffer;
+  }
+  const std::array<std::byte*, 2> outputs{recv_ + part.offset,
+                                          staging(rank_, reduced_) + in_buffer};
+  if (part.bytes > 0) {
+    (*reducer_)(outputs, {inputs.data(), ranks_}, part.bytes / size_of(plan_->dtype));
+  }
+  ++reduced_;
+  Progress& progress = memory_.progress(rank_);
+  GroupMemory::publish(progress.reduced, base_round_ + reduced_, progress.bell);
+}
+
+void Execution::take_parts() {
+  const std::uint64_t begin = slice_of(consumed_).offset;
+  for (std::size_t i = 1; i < ranks_; ++i) {
+    const std::size_t rank = (rank_ + i) % ranks_;
+    const Slice part = part_of(rank, consumed_);
+    write_out(recv_ + part.offset, staging(rank, consumed_) + (part.offset - begin), part.bytes);
+  }
+  ++consumed_;
+  Progress& progress = memory_.progress(rank_);
+  GroupMemory::publish(progress.consumed, base_round_ + consumed_, progress.bell);
+}
+
+}  // namespace cais::runtime::shm
