@@ -73,7 +73,7 @@ def test_ddp_communication_hook():
         from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
         model = nn.parallel.DistributedDataParallel(small_model())
-        model.register_comm_hook(None, default_hooks.bf16_compress_hook)
+        model.register_comm_hook(None, default_hooks.fp16_compress_hook)
         train(model, torch.optim.SGD(model.parameters(), lr=0.1), [batch_of(rank, 0)])
         return [p.detach().clone() for p in model.parameters()]
 

@@ -5,6 +5,7 @@ import warnings
 import torch.distributed as dist
 
 from torch_cais import _inner
+from torch_cais._meeting import fresh_store
 from torch_cais._version_check import load_extension
 
 # Counters of the groups made so far, also of those that are gone; the oldest are forgotten.
@@ -17,14 +18,15 @@ def _create(options, backend_options=None):
     """What init_process_group and new_group call (torch.distributed's extended API)."""
     extension = load_extension()
     _warn_once(extension)
+    store = fresh_store(options)
     backend, stats = extension.create_group(
-        store=options.store,
+        store=store,
         name=options.group_id,
         rank=options.group_rank,
         ranks=options.group_size,
         timeout=options.timeout,
-        gloo=_inner.make_gloo(options),
-        nccl=_inner.make_nccl(options),
+        gloo=_inner.make_gloo(store, options),
+        nccl=_inner.make_nccl(store, options),
     )
     _group_stats[options.group_id] = stats
     _group_stats.move_to_end(options.group_id)

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 
 
-def make_gloo(options):
+def make_gloo(store, options):
     """An inner Gloo, made together with the group: point-to-point calls could not make it, since
     only two of the ranks know of each. It connects at once, as Gloo does by itself, so that a peer
     that dies is noticed (TORCH_GLOO_LAZY_INIT=1 makes it connect on first use instead).
@@ -20,8 +20,8 @@ def make_gloo(options):
         gloo.create_device(interface=name) if name else gloo.create_default_device()
     ]
     inner_options._threads = 2
-    store = dist.PrefixStore("gloo", options.store)
-    return gloo(store, options.group_rank, options.group_size, inner_options)
+    inner_store = dist.PrefixStore("gloo", store)
+    return gloo(inner_store, options.group_rank, options.group_size, inner_options)
 
 
 def _interface():
@@ -39,11 +39,11 @@ def _interface():
     return None
 
 
-def make_nccl(options):
+def make_nccl(store, options):
     """An inner NCCL where this torch and this machine have it. It connects on first use."""
     if not (torch.cuda.is_available() and dist.is_nccl_available()):
         return None
     inner_options = dist.ProcessGroupNCCL.Options()
     inner_options._timeout = options.timeout
-    store = dist.PrefixStore("nccl", options.store)
-    return dist.ProcessGroupNCCL(store, options.group_rank, options.group_size, inner_options)
+    inner_store = dist.PrefixStore("nccl", store)
+    return dist.ProcessGroupNCCL(inner_store, options.group_rank, options.group_size, inner_options)
