@@ -8,10 +8,10 @@ JOBS ?= $(shell nproc)
 MINUTES ?= 10
 PYTHON := .venv/bin/python
 
-.PHONY: help setup build install demo test bench bench-quick soak format lint clean
+.PHONY: help setup build install demo test test-sanitizers bench bench-quick soak format lint clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 setup:  ## Debian packages, .venv with the pinned Python packages; quick when nothing is missing
 	@tools/setup.sh
@@ -26,8 +26,11 @@ install: setup  ## torch_cais into .venv
 demo: install  ## trains a tensor-parallel transformer through gloo and through cais (4 minutes)
 	@$(PYTHON) demo/run.py $(ARGS)
 
-test: install  ## all tests: C++, Python, sanitizers; ends with "N passed, N failed"
+test: install  ## all tests, C++ and Python; ends with "N passed, N failed"
 	@$(PYTHON) tools/test.py --jobs $(JOBS) $(ARGS)
+
+test-sanitizers: install  ## the same, and the C++ tests under ASan + UBSan and TSan (an hour)
+	@$(PYTHON) tools/test.py --jobs $(JOBS) --sanitizers $(ARGS)
 
 bench: install  ## the benchmark tables beside the peers, compared with bench/baselines (an hour)
 	@$(PYTHON) bench/run.py $(ARGS)

@@ -1,6 +1,6 @@
 """Runs every test of the repository and ends with one line: `N passed, N failed`.
 
-Parts, in order: the C++ tests (preset dev), the Python tests, and the C++ tests of the pure rooms
+Parts, in order: the C++ tests (preset dev), the Python tests, and with --sanitizers the C++ tests
 under AddressSanitizer + UndefinedBehaviorSanitizer and under ThreadSanitizer. A part that cannot be
 built or started counts as one failure. With --soak-minutes the C++ and Python tests repeat in
 random order until the time is up or one fails.
@@ -130,7 +130,7 @@ def soak(jobs: int, minutes: float) -> list[Part]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--no-sanitizers", action="store_true", help="only the dev preset")
+    parser.add_argument("--sanitizers", action="store_true", help="also under the sanitizers")
     parser.add_argument("--soak-minutes", type=float, default=0.0)
     arguments = parser.parse_args()
     REPORTS.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def main() -> int:
     if arguments.soak_minutes > 0:
         parts = soak(arguments.jobs, arguments.soak_minutes)
     else:
-        parts = once(arguments.jobs, not arguments.no_sanitizers)
+        parts = once(arguments.jobs, arguments.sanitizers)
 
     print()
     for part in parts:
