@@ -15,7 +15,7 @@ TensorType unit_type(const wire::CommDescriptor& descriptor) {
   type.dims = descriptor.dims;
   std::copy_n(descriptor.shape, descriptor.dims, type.shape.begin());
   if (wire::unit_is_shard(kind)) {
-    type.shape[static_cast<std::size_t>(descriptor.shard_dim)] /= descriptor.ranks;
+    type.shape[static_cast<std::uint8_t>(descriptor.shard_dim)] /= descriptor.ranks;
   }
   return type;
 }

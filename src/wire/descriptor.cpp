@@ -12,9 +12,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the struct is the wire format");
 
-Error malformed(std::string field, std::uint64_t value, const std::string& allowed) {
-  return Error{ErrorCode::malformed, "CommDescriptor: " + field + " is " + std::to_string(value) +
-                                         ", must be " + allowed};
+Error malformed(const char* field, std::uint64_t value, const std::string& allowed) {
+  return Error{ErrorCode::malformed, std::string("CommDescriptor: ") + field + " is " +
+                                         std::to_string(value) + ", must be " + allowed};
 }
 
 bool is_zero(std::span<const std::uint8_t> bytes) {
