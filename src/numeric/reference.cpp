@@ -44,17 +44,26 @@ bool is_negative(T value) {
   }
 }
 
+template <typename T>
+bool is_nan(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return false;
+  } else {
+    return std::isnan(value);
+  }
+}
+
 /// The lesser of two numbers, −0 below +0. A NaN is less than everything, and, in `greater_of`,
 /// greater: it propagates.
 template <typename T>
 T lesser_of(T a, T b) {
-  if (a != a || b != b) return a != a ? a : b;
+  if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
   if (a == b) return is_negative(a) ? a : b;
   return a < b ? a : b;
 }
 template <typename T>
 T greater_of(T a, T b) {
-  if (a != a || b != b) return a != a ? a : b;
+  if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
   if (a == b) return is_negative(a) ? b : a;
   return a < b ? b : a;
 }

@@ -119,7 +119,16 @@ HWY_INLINE hn::Vec<Words> round_any_to_bfloat16(hn::Vec<Floats> values) {
   return hn::IfThenElse(nan, quiet, round_to_bfloat16(values));
 }
 
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSE4
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2) || HWY_TARGET == HWY_NEON  // F16C, or Arm's own
+
+HWY_INLINE hn::Vec<Floats> from_float16(hn::Vec<HalfWords> halves) {
+  return hn::PromoteTo(Floats(), hn::BitCast(hn::Rebind<hwy::float16_t, Floats>(), halves));
+}
+HWY_INLINE hn::Vec<HalfWords> to_float16(hn::Vec<Floats> values) {
+  return hn::BitCast(HalfWords(), hn::DemoteTo(hn::Rebind<hwy::float16_t, Floats>(), values));
+}
+
+#else
 
 HWY_INLINE hn::Vec<Floats> from_float16(hn::Vec<HalfWords> halves) {
   const Words words;
@@ -159,15 +168,6 @@ HWY_INLINE hn::Vec<HalfWords> to_float16(hn::Vec<Floats> values) {
   result = hn::IfThenElse(huge, hn::Set(words, 0x7c00), result);
   result = hn::IfThenElse(nan, hn::Set(words, 0x7e00), result);
   return hn::TruncateTo(HalfWords(), hn::Or(result, sign));
-}
-
-#else  // the instruction set converts in hardware
-
-HWY_INLINE hn::Vec<Floats> from_float16(hn::Vec<HalfWords> halves) {
-  return hn::PromoteTo(Floats(), hn::BitCast(hn::Rebind<hwy::float16_t, Floats>(), halves));
-}
-HWY_INLINE hn::Vec<HalfWords> to_float16(hn::Vec<Floats> values) {
-  return hn::BitCast(HalfWords(), hn::DemoteTo(hn::Rebind<hwy::float16_t, Floats>(), values));
 }
 
 #endif
