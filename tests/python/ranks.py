@@ -2,6 +2,7 @@
 
     results = run(lambda rank: ..., ranks=4)
 
+What it returns must not be a tensor (those are shared by way of a process that has ended by then).
 Ranks are forked, so the function may be a closure; `dist.init_process_group` has been called, and
 the group is destroyed afterwards. A rank that raises, dies or is late fails the test with its
 traceback, unless the test asks for `failures_allowed`.
