@@ -76,6 +76,7 @@ def other_path(rank):
     (other_root, "root 0", "root 1"),
     (other_op, "all_reduce", "barrier"),
     (other_order, "all_reduce", "all_gather"),
+    (other_path, r"\[4\]", r"\[0, "),
 ], ids=lambda value: value.__name__ if callable(value) else "")
 def test_mismatch(body, ours, theirs):
     for text in refused(body, 3):

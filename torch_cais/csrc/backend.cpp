@@ -6,6 +6,32 @@
 #include "work.hpp"
 
 namespace cais::pytorch {
+namespace {
+
+OpKind kind_of(Op op) {
+  switch (op) {
+    case Op::all_reduce:
+      return OpKind::all_reduce;
+    case Op::all_gather:
+      return OpKind::all_gather;
+    case Op::reduce_scatter:
+      return OpKind::reduce_scatter;
+    case Op::broadcast:
+      return OpKind::broadcast;
+    case Op::reduce:
+      return OpKind::reduce;
+    case Op::all_to_all:
+      return OpKind::all_to_all;
+    case Op::gather:
+      return OpKind::gather;
+    case Op::scatter:
+      return OpKind::scatter;
+    default:
+      return OpKind::barrier;
+  }
+}
+
+}  // namespace
 
 CaisBackend::CaisBackend(std::shared_ptr<runtime::Communicator> communicator,
                          c10::intrusive_ptr<c10d::Backend> gloo,
@@ -65,22 +91,32 @@ std::optional<Route> CaisBackend::route_of_tensor(const at::Tensor& tensor) cons
   return std::nullopt;
 }
 
-Route CaisBackend::route_to_move(const at::Tensor& tensor, Elements* elements) const {
+/// CAIS's own, where the group's transport computes such a collective.
+Route CaisBackend::route_of(OpKind kind, const Elements& elements) const {
+  runtime::Collective asked;
+  asked.kind = kind;
+  asked.reduce_op = elements.reduce_op;
+  asked.dtype = elements.dtype;
+  if (!communicator_->supports(asked)) return {Path::gloo, Reason::transport};
+  return {};
+}
+
+Route CaisBackend::route_to_move(OpKind kind, const at::Tensor& tensor, Elements* elements) const {
   if (const auto route = route_of_tensor(tensor)) return *route;
   const auto moved = elements_to_move(tensor.scalar_type());
   if (!moved) return {Path::gloo, Reason::dtype};
   *elements = *moved;
-  return {};
+  return route_of(kind, *elements);
 }
 
-Route CaisBackend::route_to_reduce(const at::Tensor& tensor, const c10d::ReduceOp& reduce_op,
-                                   Elements* elements) const {
+Route CaisBackend::route_to_reduce(OpKind kind, const at::Tensor& tensor,
+                                   const c10d::ReduceOp& reduce_op, Elements* elements) const {
   if (const auto route = route_of_tensor(tensor)) return *route;
   Reason reason = Reason::none;
   const auto reduced = elements_to_reduce(tensor.scalar_type(), reduce_op, &reason);
   if (!reduced) return {Path::gloo, reason};
   *elements = *reduced;
-  return {};
+  return route_of(kind, *elements);
 }
 
 CaisBackend::WorkPtr CaisBackend::launch(const Call& call,
@@ -141,11 +177,33 @@ CaisBackend::WorkPtr CaisBackend::start(const Call& call,
   return work;
 }
 
+runtime::Collective CaisBackend::announcement(const Call& call, int reduce_op) const {
+  runtime::Collective zero_bytes;
+  zero_bytes.kind = kind_of(call.op);
+  if (wire::reduces(zero_bytes.kind)) zero_bytes.reduce_op = ReduceOp::sum;
+  // An empty tensor may have any dims: they carry what a descriptor has no names for.
+  const auto dtype =
+      call.inputs.empty() ? at::ScalarType::Undefined : call.inputs.front().scalar_type();
+  zero_bytes.dims = 3;
+  zero_bytes.shape = {0, static_cast<std::uint64_t>(reduce_op) + 1,
+                      static_cast<std::uint64_t>(dtype) + 1};
+  return zero_bytes;
+}
+
 CaisBackend::WorkPtr CaisBackend::delegate(const Call& call, Route route, std::uint64_t bytes,
-                                           Issue issue) {
-  if (!c10d::isP2POp(call.type)) sequence_.fetch_add(1, std::memory_order_relaxed);
+                                           Issue issue, int reduce_op) {
+  const bool collective = !c10d::isP2POp(call.type);
+  if (collective) sequence_.fetch_add(1, std::memory_order_relaxed);
   stats_->count(call.op, route, bytes);
-  return noted(issue(inner(route.path)));
+  if (!collective || route.path != Path::gloo) return noted(issue(inner(route.path)));
+  const runtime::Collective announced = announcement(call, reduce_op);
+  if (!call.async) {
+    run(call, announced);
+    return noted(issue(*gloo_));
+  }
+  WorkPtr agreed = start(call, {&announced, 1}, Staging(false), {});
+  return noted(c10::make_intrusive<CompositeWork>(
+      call.type, std::vector<WorkPtr>{std::move(agreed), issue(*gloo_)}));
 }
 
 CaisBackend::WorkPtr CaisBackend::delegate_reduction(const Call& call, Route route,

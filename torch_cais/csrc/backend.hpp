@@ -3,8 +3,8 @@
 // Each collective takes one of two ways, chosen by facts that all ranks share (route.hpp):
 //   computed   staged as flat memory (staging.hpp) and handed to the group's communicator. With
 //              asyncOp unset the caller drives it to its end and nothing is allocated.
-//   delegated  to an inner Gloo, or NCCL for tensors on a GPU. A delegated collective is announced
-//              to the communicator first, so that a rank which calls another one is refused.
+//   delegated  to an inner Gloo, or NCCL for tensors on a GPU. What Gloo gets is announced to the
+//              communicator first, so that a rank which calls another collective is refused.
 // Both are counted (stats.hpp).
 #pragma once
 
@@ -98,9 +98,10 @@ class CaisBackend final : public c10d::Backend {
 
  private:
   /// The way of a collective that moves `tensor`, and what it needs if that is CAIS.
-  Route route_to_move(const at::Tensor& tensor, Elements* elements) const;
-  Route route_to_reduce(const at::Tensor& tensor, const c10d::ReduceOp& reduce_op,
+  Route route_to_move(OpKind kind, const at::Tensor& tensor, Elements* elements) const;
+  Route route_to_reduce(OpKind kind, const at::Tensor& tensor, const c10d::ReduceOp& reduce_op,
                         Elements* elements) const;
+  Route route_of(OpKind kind, const Elements& elements) const;
   std::optional<Route> route_of_tensor(const at::Tensor& tensor) const;
 
   /// Runs collectives on CAIS: now, or in the background when `call.async`.
@@ -110,9 +111,14 @@ class CaisBackend final : public c10d::Backend {
   WorkPtr start(const Call& call, std::span<const runtime::Collective> collectives, Staging staging,
                 at::TensorList outputs);
 
+  /// What tells the other ranks which collective goes to Gloo here: zero bytes through CAIS, so
+  /// that a rank which calls another one, or computes it, is refused.
+  runtime::Collective announcement(const Call& call, int reduce_op) const;
+
   /// Hands a collective to the library that `route` names. `issue` calls it there.
   using Issue = c10::function_ref<WorkPtr(c10d::Backend&)>;
-  WorkPtr delegate(const Call& call, Route route, std::uint64_t bytes, Issue issue);
+  WorkPtr delegate(const Call& call, Route route, std::uint64_t bytes, Issue issue,
+                   int reduce_op = c10d::ReduceOp::UNUSED);
   /// For reductions: Gloo knows no average, so it gets a sum, and `outputs` are divided here.
   using IssueReduction = c10::function_ref<WorkPtr(c10d::Backend&, const c10d::ReduceOp&)>;
   WorkPtr delegate_reduction(const Call& call, Route route, std::uint64_t bytes,

@@ -73,7 +73,7 @@ CaisBackend::WorkPtr CaisBackend::allreduce(Tensors& tensors,
                   is_async(options), options.timeout,   tensors};
   const at::Tensor& tensor = only(tensors, call.op);
   Elements elements;
-  const Route route = route_to_reduce(tensor, options.reduceOp, &elements);
+  const Route route = route_to_reduce(OpKind::all_reduce, tensor, options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(tensors), options.reduceOp, tensors,
                               [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
@@ -91,8 +91,8 @@ CaisBackend::WorkPtr CaisBackend::allreduce(Tensors& tensors,
 
 CaisBackend::WorkPtr CaisBackend::allreduce_sparse(Tensors& tensors,
                                                    const c10d::AllreduceOptions& options) {
-  const Call call{Op::all_reduce, OpType::_ALLREDUCE_SPARSE, "cais:all_reduce", is_async(options),
-                  options.timeout};
+  const Call call{Op::all_reduce,    OpType::_ALLREDUCE_SPARSE, "cais:all_reduce",
+                  is_async(options), options.timeout,           tensors};
   return delegate(call, {Path::gloo, Reason::sparse}, 0,
                   [&](c10d::Backend& inner) { return inner.allreduce_sparse(tensors, options); });
 }
@@ -104,7 +104,8 @@ CaisBackend::WorkPtr CaisBackend::allreduce_coalesced(
                   options.timeout,   tensors};
   if (tensors.empty()) return done_;
   Elements elements;
-  const Route route = route_to_reduce(tensors.front(), options.reduceOp, &elements);
+  const Route route =
+      route_to_reduce(OpKind::all_reduce, tensors.front(), options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(tensors), options.reduceOp, tensors,
                               [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
@@ -131,7 +132,7 @@ CaisBackend::WorkPtr CaisBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
                   is_async(options), options.timeout, tensors};
   const at::Tensor& tensor = only(tensors, call.op);
   Elements elements;
-  const Route route = route_to_reduce(tensor, options.reduceOp, &elements);
+  const Route route = route_to_reduce(OpKind::reduce, tensor, options.reduceOp, &elements);
   const bool is_root = options.rootRank == getRank();
   if (route.path != Path::cais) {
     const at::TensorList outputs = is_root ? at::TensorList(tensors) : at::TensorList();
@@ -157,7 +158,7 @@ CaisBackend::WorkPtr CaisBackend::broadcast(Tensors& tensors,
                   is_async(options), options.timeout,   tensors};
   const at::Tensor& tensor = only(tensors, call.op);
   Elements elements;
-  const Route route = route_to_move(tensor, &elements);
+  const Route route = route_to_move(OpKind::broadcast, tensor, &elements);
   if (route.path != Path::cais) {
     return delegate(call, route, bytes_of(tensors),
                     [&](c10d::Backend& inner) { return inner.broadcast(tensors, options); });
@@ -178,7 +179,7 @@ CaisBackend::WorkPtr CaisBackend::allgather(TensorLists& outputs, Tensors& input
                   is_async(options), options.timeout,   inputs};
   const at::Tensor& input = only(inputs, call.op);
   Elements elements;
-  const Route route = route_to_move(input, &elements);
+  const Route route = route_to_move(OpKind::all_gather, input, &elements);
   if (route.path != Path::cais) {
     return delegate(call, route, bytes_of(inputs), [&](c10d::Backend& inner) {
       return inner.allgather(outputs, inputs, options);
@@ -199,7 +200,7 @@ CaisBackend::WorkPtr CaisBackend::_allgather_base(at::Tensor& output, at::Tensor
   const Call call{Op::all_gather,    OpType::_ALLGATHER_BASE, "cais:_all_gather_base",
                   is_async(options), options.timeout,         input};
   Elements elements;
-  const Route route = route_to_move(input, &elements);
+  const Route route = route_to_move(OpKind::all_gather, input, &elements);
   if (route.path != Path::cais) {
     return delegate(call, route, input.nbytes(), [&](c10d::Backend& inner) {
       return inner._allgather_base(output, input, options);
@@ -220,7 +221,7 @@ CaisBackend::WorkPtr CaisBackend::allgather_coalesced(TensorLists& outputs, Tens
                   options.timeout,   inputs};
   if (inputs.empty()) return done_;
   Elements elements;
-  const Route route = route_to_move(inputs.front(), &elements);
+  const Route route = route_to_move(OpKind::all_gather, inputs.front(), &elements);
   if (route.path != Path::cais) {
     return delegate(call, route, bytes_of(inputs), [&](c10d::Backend& inner) {
       return inner.allgather_coalesced(outputs, inputs, options);
@@ -238,7 +239,7 @@ CaisBackend::WorkPtr CaisBackend::allgather_coalesced(TensorLists& outputs, Tens
     for (const Tensors& of_rank : outputs) from_each.push_back(of_rank.at(i));
     check_list(call.op, from_each, inputs[i]);
     Elements own;
-    route_to_move(inputs[i], &own);
+    route_to_move(OpKind::all_gather, inputs[i], &own);
     collectives.push_back(describe(OpKind::all_gather, own, inputs[i], getSize(),
                                    staging.read(inputs[i]),
                                    staging.write(at::TensorList(from_each))));
@@ -253,7 +254,7 @@ CaisBackend::WorkPtr CaisBackend::allgather_into_tensor_coalesced(
                   is_async(options), options.timeout,   inputs};
   if (inputs.empty()) return done_;
   Elements elements;
-  const Route route = route_to_move(inputs.front(), &elements);
+  const Route route = route_to_move(OpKind::all_gather, inputs.front(), &elements);
   if (route.path != Path::cais) {
     return delegate(call, route, bytes_of(inputs), [&](c10d::Backend& inner) {
       return inner.allgather_into_tensor_coalesced(outputs, inputs, options);
@@ -266,7 +267,7 @@ CaisBackend::WorkPtr CaisBackend::allgather_into_tensor_coalesced(
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     check_whole(call.op, outputs[i], inputs[i]);
     Elements own;
-    route_to_move(inputs[i], &own);
+    route_to_move(OpKind::all_gather, inputs[i], &own);
     collectives.push_back(describe(OpKind::all_gather, own, inputs[i], getSize(),
                                    staging.read(inputs[i]), staging.write(outputs[i])));
   }
@@ -281,7 +282,7 @@ CaisBackend::WorkPtr CaisBackend::reduce_scatter(Tensors& outputs, TensorLists& 
       options.timeout,       inputs.empty() ? at::TensorList() : at::TensorList(inputs.front())};
   const at::Tensor& output = only(outputs, call.op);
   Elements elements;
-  const Route route = route_to_reduce(output, options.reduceOp, &elements);
+  const Route route = route_to_reduce(OpKind::reduce_scatter, output, options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(outputs), options.reduceOp, outputs,
                               [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
@@ -309,7 +310,7 @@ CaisBackend::WorkPtr CaisBackend::_reduce_scatter_base(at::Tensor& output, at::T
                   options.timeout,
                   input};
   Elements elements;
-  const Route route = route_to_reduce(output, options.reduceOp, &elements);
+  const Route route = route_to_reduce(OpKind::reduce_scatter, output, options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, input.nbytes(), options.reduceOp, output,
                               [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
@@ -336,7 +337,8 @@ CaisBackend::WorkPtr CaisBackend::reduce_scatter_tensor_coalesced(
                   inputs};
   if (inputs.empty()) return done_;
   Elements elements;
-  const Route route = route_to_reduce(inputs.front(), options.reduceOp, &elements);
+  const Route route =
+      route_to_reduce(OpKind::reduce_scatter, inputs.front(), options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(inputs), options.reduceOp, outputs,
                               [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
@@ -368,7 +370,7 @@ CaisBackend::WorkPtr CaisBackend::alltoall_base(at::Tensor& output, at::Tensor& 
   const Call call{Op::all_to_all,    OpType::ALLTOALL_BASE, "cais:all_to_all",
                   is_async(options), options.timeout,       input};
   Elements elements;
-  Route route = route_to_move(input, &elements);
+  Route route = route_to_move(OpKind::all_to_all, input, &elements);
   if (route.path == Path::cais && !(output_splits.empty() && input_splits.empty())) {
     route = {Path::gloo, Reason::split_sizes};
   }
@@ -396,8 +398,8 @@ CaisBackend::WorkPtr CaisBackend::alltoall_base(at::Tensor& output, at::Tensor& 
 
 CaisBackend::WorkPtr CaisBackend::alltoall(Tensors& outputs, Tensors& inputs,
                                            const c10d::AllToAllOptions& options) {
-  const Call call{Op::all_to_all, OpType::ALLTOALL, "cais:all_to_all", is_async(options),
-                  options.timeout};
+  const Call call{Op::all_to_all,    OpType::ALLTOALL, "cais:all_to_all",
+                  is_async(options), options.timeout,  inputs};
   Route route{Path::gloo, Reason::split_sizes};
   if (!inputs.empty() && inputs.front().is_cuda() && nccl_) route = {Path::nccl, Reason::cuda};
   return delegate(call, route, bytes_of(inputs),
@@ -410,7 +412,7 @@ CaisBackend::WorkPtr CaisBackend::gather(TensorLists& outputs, Tensors& inputs,
                   is_async(options), options.timeout, inputs};
   const at::Tensor& input = only(inputs, call.op);
   Elements elements;
-  const Route route = route_to_move(input, &elements);
+  const Route route = route_to_move(OpKind::gather, input, &elements);
   if (route.path != Path::cais) {
     return delegate(call, route, bytes_of(inputs),
                     [&](c10d::Backend& inner) { return inner.gather(outputs, inputs, options); });
@@ -440,7 +442,7 @@ CaisBackend::WorkPtr CaisBackend::scatter(Tensors& outputs, TensorLists& inputs,
       options.timeout, inputs.empty() ? at::TensorList() : at::TensorList(inputs.front())};
   const at::Tensor& output = only(outputs, call.op);
   Elements elements;
-  const Route route = route_to_move(output, &elements);
+  const Route route = route_to_move(OpKind::scatter, output, &elements);
   if (route.path != Path::cais) {
     return delegate(call, route, bytes_of(outputs),
                     [&](c10d::Backend& inner) { return inner.scatter(outputs, inputs, options); });
