@@ -1,5 +1,7 @@
 #include "io/udp/outbox.hpp"
 
+#include <algorithm>
+
 #include "base/check.hpp"
 
 namespace cais::io {
@@ -43,6 +45,9 @@ void Outbox::add(std::uint32_t destination, std::span<const std::byte> header,
 }
 
 void Outbox::build(std::span<const Address> addresses) {
+  // Unsigned distance: those before `first_` come last.
+  std::sort(destinations_.begin(), destinations_.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return a - first_ < b - first_; });
   bool more = true;
   for (std::size_t turn = 0; more; ++turn) {
     more = false;

@@ -5,7 +5,8 @@
 //   is
 //              writable, and add nothing before it has returned true
 //
-// The order of the packets to one destination is kept; between destinations trains take turns.
+// The order of the packets to one destination is kept; between destinations trains take turns. Each
+// member of a group begins with another one, so that not all of them queue up before the same.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,10 @@ namespace cais::io {
 
 class Outbox {
  public:
-  /// `packets_max` bounds what is gathered before a flush.
-  explicit Outbox(std::size_t packets_max) : packets_max_(packets_max) {}
+  /// `packets_max` bounds what is gathered before a flush; `first` is the destination that has the
+  /// first turn, those after it follow.
+  explicit Outbox(std::size_t packets_max, std::uint32_t first = 0)
+      : packets_max_(packets_max), first_(first) {}
 
   /// `destination` is an index into the addresses that flush() is given.
   void add(std::uint32_t destination, std::span<const std::byte> header,
@@ -45,6 +48,7 @@ class Outbox {
   void build(std::span<const Address> addresses);
 
   std::size_t packets_max_;
+  std::uint32_t first_;
   std::size_t packets_ = 0;
   std::vector<Queue> queues_;                // by destination
   std::vector<std::uint32_t> destinations_;  // that have packets

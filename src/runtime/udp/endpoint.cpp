@@ -64,7 +64,7 @@ Endpoint::Endpoint(const EndpointConfig& config, std::unique_ptr<io::DatagramSoc
       pool_(pool_buffers, io::receive_buffer_bytes),
       socket_(std::move(socket)),
       agent_(config.agent),
-      outbox_(outbox_packets),
+      outbox_(outbox_packets, config.embeds_switch ? config.agent.rank.value + 1u : 0),
       scratch_(wire::header_bytes + config.payload_bytes_max) {}
 
 void Endpoint::submit(const agent::Submit& op) {

@@ -27,6 +27,7 @@ struct UdpSessionConfig {
   std::uint32_t fragment_bytes = 16;
   std::vector<std::string> names;  // of the ranks, for people
   telemetry::Log log;
+  Duration spin{};  // before a wait sleeps
 };
 
 class UdpSession final : public Transport {
@@ -60,6 +61,8 @@ class UdpSession final : public Transport {
   void fail(const Error& error);
   void fail_if_peers_left();
   Duration time_to_wait(Duration limit) const;
+
+  bool spin(pollfd socket, Duration limit) const;  // true: the socket is ready
 
   void serve();   // the thread
   bool driven();  // since the thread last asked

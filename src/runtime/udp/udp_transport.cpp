@@ -24,7 +24,7 @@ struct Making {
   const Settings& settings;
   const GroupConfig& group;
   Rendezvous& rendezvous;
-  const telemetry::Log& log;
+  telemetry::Log log;
   const SocketFactory& open_socket;
   Instant deadline;
 };
@@ -96,6 +96,7 @@ Result<std::unique_ptr<Transport>> begin_session(const Making& making, const End
   session.fragment_bytes = config.payload_bytes_max;
   session.names = std::move(names);
   session.log = making.log;
+  session.spin = std::chrono::microseconds(making.settings.spin_us);
   return std::unique_ptr<Transport>(std::make_unique<UdpSession>(
       std::move(session), std::move(endpoint), std::move(management), std::move(*waker)));
 }
@@ -230,9 +231,15 @@ Result<std::unique_ptr<io::DatagramSocket>> open_udp_socket(const io::Address& l
 Result<std::unique_ptr<Transport>> make_udp_transport(const Settings& settings,
                                                       const GroupConfig& group,
                                                       Rendezvous& rendezvous,
-                                                      const telemetry::Log& log,
                                                       const SocketFactory& open_socket) {
-  const Making making{settings, group, rendezvous, log, open_socket, io::now() + group.timeout};
+  Result<telemetry::LogConfig> log_config =
+      telemetry::parse_log_config(settings.debug, settings.debug_subsys, settings.debug_file);
+  if (!log_config) return log_config.error();
+  Result<telemetry::Log> log = telemetry::Log::open(*log_config);
+  if (!log) return log.error();
+  const Making making{settings,    group,
+                      rendezvous,  log->with_rank(group.rank),
+                      open_socket, io::now() + group.timeout};
   return settings.switch_ip.empty() ? make_embedded(making) : make_through_box(making);
 }
 

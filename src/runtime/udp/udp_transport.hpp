@@ -12,7 +12,6 @@
 #include "runtime/rendezvous.hpp"
 #include "runtime/settings.hpp"
 #include "runtime/transport.hpp"
-#include "telemetry/log.hpp"
 
 namespace cais::runtime {
 
@@ -34,6 +33,6 @@ Result<std::unique_ptr<io::DatagramSocket>> open_udp_socket(const io::Address& l
 /// cais-switch does not answer), timed_out (which rank did not come), system.
 Result<std::unique_ptr<Transport>> make_udp_transport(
     const Settings& settings, const GroupConfig& config, Rendezvous& rendezvous,
-    const telemetry::Log& log = {}, const SocketFactory& open_socket = open_udp_socket);
+    const SocketFactory& open_socket = open_udp_socket);
 
 }  // namespace cais::runtime

@@ -127,11 +127,9 @@ inline Result<std::unique_ptr<Transport>> make_rank(const GroupOptions& options,
   group.timeout = std::chrono::seconds(20);
   const bool clean =
       options.faults.loss + options.faults.duplication + options.faults.reordering == 0;
-  const char* level = std::getenv("CAIS_DEBUG");
-  const telemetry::Log log =
-      *telemetry::Log::open(*telemetry::parse_log_config(level == nullptr ? "" : level, "", ""));
+  if (const char* level = std::getenv("CAIS_DEBUG")) settings.debug = level;
   return make_udp_transport(
-      settings, group, rendezvous, log.with_rank(rank),
+      settings, group, rendezvous,
       clean ? SocketFactory(open_udp_socket) : lossy(options.faults, options.seed + rank));
 }
 
