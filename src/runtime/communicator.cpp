@@ -30,8 +30,9 @@ Result<std::unique_ptr<Transport>> make_shm_transport(const Settings& settings,
                                                       Rendezvous& rendezvous) {
   auto group = shm::connect_group(settings, config, rendezvous);
   if (!group) return group.error();
+  const shm::Tuning tuning = shm::tuning_for(group->ranks(), group->cores);
   return std::unique_ptr<Transport>(
-      std::make_unique<shm::ShmTransport>(settings, std::move(*group)));
+      std::make_unique<shm::ShmTransport>(settings, std::move(*group), tuning));
 }
 
 mixed::Leg leg_over(std::unique_ptr<Transport> transport, const Settings& settings,

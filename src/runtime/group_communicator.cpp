@@ -29,16 +29,18 @@ GroupCommunicator::~GroupCommunicator() {
     if (progress_thread_.joinable()) progress_thread_.detach();
     return;
   }
-  abort("the communicator was destroyed with collectives under way");
   stop_progress_thread();
   Drive drive(drive_);
   take_queued();
+  // Peers that are still busy with what we have finished must not be disturbed.
+  if (!under_way_.empty()) abort("the communicator was destroyed with collectives under way");
   if (transport_ != nullptr) transport_->progress();
   call_back_finished(drive);
 }
 
 bool GroupCommunicator::supports(const Collective& collective) const {
-  return transport_->supports(collective);
+  const std::lock_guard lock(queue_mutex_);
+  return transport_ == nullptr || transport_->supports(collective);  // `start` says that it is shut
 }
 
 Result<void> GroupCommunicator::check_pointers(const Collective& collective,

@@ -68,7 +68,7 @@ class GroupCommunicator final : public Communicator {
   Operation resident_;                    // by drive_: of run()
   std::atomic<int> waiters_{0};           // threads that want `drive_`
 
-  std::mutex queue_mutex_;
+  mutable std::mutex queue_mutex_;
   PlanCache plans_;             // by queue_mutex_
   std::deque<Pending> queued_;  // by queue_mutex_
   bool background_ = false;     // by queue_mutex_: there may be work that nobody waits for

@@ -5,6 +5,10 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/group_communicator.hpp"
+#include "runtime/shm/group.hpp"
+#include "runtime/shm/shm_transport.hpp"
+
 namespace cais::runtime::testing {
 
 Result<void> MapRendezvous::set(std::string_view key, std::string_view value) {
@@ -22,6 +26,21 @@ Result<std::string> MapRendezvous::get(std::string_view key, Duration timeout) {
   return values_.find(key)->second;
 }
 
+namespace {
+
+Result<std::shared_ptr<Communicator>> make_communicator(const RanksConfig& config,
+                                                        const GroupConfig& group_config,
+                                                        Rendezvous& rendezvous) {
+  if (!config.tuning) return Communicator::create(config.settings, group_config, rendezvous);
+  auto group = shm::connect_group(config.settings, group_config, rendezvous);
+  if (!group) return group.error();
+  return std::shared_ptr<Communicator>(std::make_shared<GroupCommunicator>(
+      config.settings, group_config,
+      std::make_unique<shm::ShmTransport>(config.settings, std::move(*group), *config.tuning)));
+}
+
+}  // namespace
+
 void run_ranks(std::uint16_t ranks, const RanksConfig& config,
                const std::function<void(Communicator&)>& body) {
   MapRendezvous rendezvous;
@@ -30,7 +49,7 @@ void run_ranks(std::uint16_t ranks, const RanksConfig& config,
   for (std::uint16_t rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       const GroupConfig group{config.name, rank, ranks, config.timeout};
-      auto made = Communicator::create(config.settings, group, rendezvous);
+      auto made = make_communicator(config, group, rendezvous);
       ASSERT_TRUE(made.ok()) << "rank " << rank << ": " << made.error().message;
       communicators[rank] = *made;
       body(*communicators[rank]);

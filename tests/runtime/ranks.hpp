@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "runtime/communicator.hpp"
+#include "runtime/shm/tuning.hpp"
 
 namespace cais::runtime::testing {
 
@@ -28,6 +30,7 @@ struct RanksConfig {
   Settings settings;
   Duration timeout = std::chrono::seconds(30);
   std::string name = "test";
+  std::optional<shm::Tuning> tuning;  // over shared memory, with these thresholds
 };
 
 /// Runs `body` in one thread per rank, each with its communicator; gtest failures count. The

@@ -8,12 +8,12 @@
 
 namespace cais::runtime::shm {
 
-Execution::Execution(const Group& group)
+Execution::Execution(const Group& group, const Tuning& tuning)
     : group_(group),
       memory_(group.memory),
       rank_(group.rank),
       ranks_(group.ranks()),
-      tuning_(tuning_for(ranks_, group.cores)) {}
+      tuning_(tuning) {}
 
 bool Execution::can_reduce(ReduceOp op, DType dtype) {
   return numeric::Reducer::find({.op = op, .input = dtype, .output = dtype}).has_value();
@@ -86,7 +86,7 @@ void Execution::arrive() {
   GroupMemory::publish(arrival.op, op_seq + 1, memory_.progress(rank_).bell);
   if (way_ == Way::exchange && contributes_ && !mapped) {
     // Others will read what we stage, whatever they do themselves: no need to wait for them.
-    set_rounds(tuning_.round_bytes);
+    set_rounds();
     if (may_fill()) splits() ? fill_split() : fill();
   }
 }
@@ -174,14 +174,13 @@ void Execution::choose_way() {
     // others have read it there.
     mapped_send_.fill(nullptr);
     all_send_mapped = false;
-    if (plan_->unit_bytes > tuning_.exchange_bytes) way_ = Way::shared_reduce;
-    if (splits()) way_ = Way::split_reduce;
+    way_ = splits() ? Way::split_reduce : Way::shared_reduce;
   }
   if (all_send_mapped) {
     slice_bytes_ = plan_->unit_bytes;
     rounds_ = 1;
   } else if (rounds_ == 0) {
-    set_rounds(tuning_.round_bytes);
+    set_rounds();
   }
   const std::uint64_t tensors = plan_->units * plan_->unit_bytes + received_bytes();
   streams_ = send_ != recv_ && tensors * ranks_ > tuning_.stream_bytes;

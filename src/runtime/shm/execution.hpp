@@ -33,7 +33,7 @@ namespace cais::runtime::shm {
 class Execution {
  public:
   /// `group` must outlive it.
-  explicit Execution(const Group& group);
+  Execution(const Group& group, const Tuning& tuning);
 
   /// Arrives at the op; the one before must be done.
   void begin(const Operation& operation);
@@ -86,7 +86,7 @@ class Execution {
               std::size_t bytes) const;
   void write_out(std::byte* to, const std::byte* from, std::size_t bytes) const;
   bool may_leave();
-  void set_rounds(std::uint64_t round_bytes);
+  void set_rounds();
   std::byte* staging(std::size_t rank, std::uint32_t round) const;
   Slice slice_of(std::uint32_t round) const;
   const std::byte* source(std::size_t rank, std::uint32_t unit, Slice slice) const;

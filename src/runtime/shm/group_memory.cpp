@@ -1,5 +1,7 @@
 #include "runtime/shm/group_memory.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -11,6 +13,8 @@ namespace {
 constexpr std::size_t round_up(std::size_t value, std::size_t step) {
   return (value + step - 1) / step * step;
 }
+
+constexpr int looks_for_failure = 200;  // 20 ms: a message is written in microseconds
 
 /// Where each part of the segment begins.
 struct Offsets {
@@ -64,7 +68,10 @@ void GroupMemory::sleep(const Blocked& blocked, Duration limit) const {
 }
 
 void GroupMemory::fail(const Error& error) const {
-  if (header_->failure_claimed.exchange(1, std::memory_order_acq_rel) != 0) return;
+  if (header_->failure_claimed.exchange(1, std::memory_order_acq_rel) != 0) {
+    for (int look = 0; look < looks_for_failure && !failed(); ++look) ::usleep(100);
+    if (failed()) return;  // else who claimed it has died on the way, and we take its place
+  }
   const std::size_t bytes = std::min(error.message.size(), header_->message.size());
   std::memcpy(header_->message.data(), error.message.data(), bytes);
   header_->message_bytes = static_cast<std::uint32_t>(bytes);

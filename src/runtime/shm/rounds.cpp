@@ -7,6 +7,13 @@
 #include "runtime/shm/execution.hpp"
 
 namespace cais::runtime::shm {
+namespace {
+
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+}  // namespace
 
 static_assert(ranks_max * line_bytes * staging_buffers_min <= 2 * page_bytes,
               "a line of every rank's unit fits into the smallest buffer");
@@ -16,14 +23,17 @@ void Execution::write_out(std::byte* to, const std::byte* from, std::size_t byte
   streams_ ? numeric::copy_stream(to, from, bytes) : void(std::memcpy(to, from, bytes));
 }
 
-/// Cuts the op into rounds whose slices of all units fit into `round_bytes`, and the staging memory
-/// into buffers for them.
-void Execution::set_rounds(std::uint64_t round_bytes) {
+/// Cuts the op into rounds, whose slices of all units fit into a buffer, and the staging memory
+/// into buffers: large ones for ops of a single round, whatever their size, or those of longer ops.
+void Execution::set_rounds() {
   const std::uint64_t staging_bytes = memory_.shape().staging_bytes;
-  const std::uint64_t bytes = std::min(round_bytes, staging_bytes / staging_buffers_min);
-  slice_bytes_ = std::max(bytes / plan_->units / line_bytes * line_bytes, line_bytes);
+  const bool single = plan_->units * plan_->unit_bytes <= tuning_.single_round_bytes;
+  const std::uint64_t buffer_bytes =
+      std::min<std::uint64_t>(single ? tuning_.single_round_bytes : tuning_.round_bytes,
+                              staging_bytes / staging_buffers_min);
+  slice_bytes_ = std::min(buffer_bytes / plan_->units / line_bytes * line_bytes,
+                          round_up(plan_->unit_bytes, line_bytes));
   rounds_ = static_cast<std::uint32_t>((plan_->unit_bytes + slice_bytes_ - 1) / slice_bytes_);
-  const std::uint64_t buffer_bytes = slice_bytes_ * plan_->units;
   if (buffer_bytes == buffer_bytes_) return;
   // The new buffers overlap the old ones: what those hold must have been consumed.
   consumed_before_ = base_round_;

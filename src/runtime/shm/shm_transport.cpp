@@ -27,12 +27,12 @@ void relax() { __builtin_ia32_pause(); }
 
 }  // namespace
 
-ShmTransport::ShmTransport(const Settings& settings, Group group)
+ShmTransport::ShmTransport(const Settings& settings, Group group, const Tuning& tuning)
     : group_(std::move(group)),
       spin_(std::chrono::microseconds(settings.spin_us)),
       crowded_(group_.ranks() > group_.cores),
       owner_pid_(::getpid()),
-      execution_(group_) {}
+      execution_(group_, tuning) {}
 
 ShmTransport::~ShmTransport() {
   if (::getpid() != owner_pid_) return;  // a forked child is not the rank

@@ -15,7 +15,8 @@ namespace cais::runtime::shm {
 
 class ShmTransport final : public Transport {
  public:
-  ShmTransport(const Settings& settings, Group group);
+  /// All ranks of the group need the same `tuning`.
+  ShmTransport(const Settings& settings, Group group, const Tuning& tuning);
   ~ShmTransport() override;
 
   std::string_view name() const override { return "shm"; }

@@ -6,14 +6,14 @@
 namespace cais::runtime::shm {
 
 Tuning tuning_for(std::uint16_t ranks, std::uint32_t cores) {
+  const bool crowded = ranks > cores;
   Tuning tuning{};
-  tuning.inline_bytes = ranks <= 2 ? inline_bytes_max : 4 * 1024;
-  // Two ranks exchange: to reduce once and share the result would move as many bytes.
-  tuning.exchange_bytes = ranks <= 2 ? std::numeric_limits<std::size_t>::max() : 0;
-  tuning.split_bytes = ranks <= 2 ? std::numeric_limits<std::size_t>::max() : std::size_t{1} << 20;
-  // Two ranks with a core each work from their own cache; others pay for a turn on a core per
-  // round.
-  tuning.round_bytes = ranks <= 2 ? 128 * 1024 : 512 * 1024;
+  tuning.inline_bytes = crowded ? 2 * 1024 : inline_bytes_max;
+  // To split costs the least work, and one more turn on a core: too much where ranks share cores.
+  tuning.split_bytes = crowded ? std::numeric_limits<std::size_t>::max() : tuning.inline_bytes;
+  // One round is one turn on a core, as long as what is staged stays in the cache.
+  tuning.single_round_bytes = 512 * 1024;
+  tuning.round_bytes = crowded ? 256 * 1024 : 512 * 1024;
   tuning.stream_bytes = std::size_t{24} << 20;
   tuning.piece_bytes_min = 4 * 1024;
   tuning.piece_bytes_max = 64 * 1024;

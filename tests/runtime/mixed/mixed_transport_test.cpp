@@ -28,7 +28,8 @@ Leg make_leg(const std::string& name, std::size_t rank, std::size_t ranks, std::
   auto joined = shm::connect_group(settings, config, rendezvous);
   EXPECT_TRUE(joined.ok()) << joined.error().message;
   Leg leg;
-  leg.transport = std::make_unique<shm::ShmTransport>(settings, std::move(*joined));
+  const shm::Tuning tuning = shm::tuning_for(joined->ranks(), joined->cores);
+  leg.transport = std::make_unique<shm::ShmTransport>(settings, std::move(*joined), tuning);
   leg.plans.emplace(GroupTraits{config.ranks, group, leg.transport->fragment_bytes(),
                                 settings.chunk_bytes, leg.transport->lanes()});
   return leg;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -124,12 +125,13 @@ void run_case(const Case& c, Communicator& communicator, std::vector<nir::Tensor
   outputs[rank].assign(out, out + recv_bytes);
 }
 
-void check_case(const Case& c) {
+void check_case(const Case& c, std::optional<shm::Tuning> tuning = std::nullopt) {
   SCOPED_TRACE(name_of(c));
   std::vector<nir::TensorBytes> inputs(c.ranks);
   std::vector<nir::TensorBytes> outputs(c.ranks);
   wire::CommDescriptor descriptor{};
   RanksConfig config;
+  config.tuning = tuning;
   config.settings.shm_staging_bytes = c.count > 100'000 ? 100'000 : 8192;  // many rounds
   run_ranks(c.ranks, config, [&](Communicator& communicator) {
     run_case(c, communicator, inputs, outputs, descriptor);
@@ -192,20 +194,23 @@ TEST_P(ShmCollectives, EqualsReferenceForEveryType) {
 INSTANTIATE_TEST_SUITE_P(Kinds, ShmCollectives, ::testing::ValuesIn(kinds),
                          [](const auto& kind) { return std::string(to_string(kind.param)); });
 
-/// Large enough for a sum that runs from rank to rank, with more ranks than most machines' cores.
+/// Both ways to reduce for all, whatever this machine would choose.
 TEST(ShmGroup, LargeAllReduces) {
-  for (const Memory memory : {Memory::any, Memory::cais, Memory::odd_ranks}) {
-    for (const bool in_place : {false, true}) {
-      check_case(
-          {OpKind::all_reduce, ReduceOp::sum, DType::float32, 2, 700'001, memory, in_place, 0});
-      check_case(
-          {OpKind::all_reduce, ReduceOp::sum, DType::float32, 5, 400'003, memory, in_place, 0});
-      check_case(
-          {OpKind::all_reduce, ReduceOp::avg, DType::float32, 16, 300'001, memory, in_place, 0});
-      check_case(
-          {OpKind::all_reduce, ReduceOp::avg, DType::int32, 16, 300'001, memory, in_place, 0});
-      check_case(
-          {OpKind::all_reduce, ReduceOp::sum, DType::bfloat16, 16, 600'001, memory, in_place, 0});
+  for (const std::uint32_t cores : {1u, 64u}) {  // ranks share cores: claimed; else: split
+    for (const Memory memory : {Memory::any, Memory::cais, Memory::odd_ranks}) {
+      for (const bool in_place : {false, true}) {
+        const auto check = [&](ReduceOp op, DType dtype, std::uint16_t ranks, std::size_t count) {
+          check_case({OpKind::all_reduce, op, dtype, ranks, count, memory, in_place, 0},
+                     shm::tuning_for(ranks, cores));
+        };
+        check(ReduceOp::sum, DType::float32, 2, 300'001);
+        check(ReduceOp::sum, DType::float32, 3, 10'007);
+        check(ReduceOp::avg, DType::float32, 5, 200'003);
+        check(ReduceOp::avg, DType::int32, 8, 100'001);
+        check(ReduceOp::sum, DType::bfloat16, 16, 150'001);
+        check(ReduceOp::max, DType::int8, 16, 20'001);
+        if (HasFatalFailure()) return;
+      }
     }
   }
 }
@@ -220,32 +225,35 @@ TEST(ShmGroup, SixtyFourRanksOnFewCores) {
 /// must never be taken for those of another.
 TEST(ShmGroup, ManyOpsInARow) {
   for (const std::uint16_t ranks : std::initializer_list<std::uint16_t>{2, 3, 5}) {
-    RanksConfig config;
-    config.settings.shm_staging_bytes = 4096;
-    run_ranks(ranks, config, [&](Communicator& communicator) {
-      Rng rng(7);  // the same ops at all ranks
-      std::vector<float> in(20'000);
-      std::vector<float> out(20'000 * ranks);
-      for (std::size_t i = 0; i < in.size(); ++i)
-        in[i] = static_cast<float>(i + communicator.rank());
-      for (int op = 0; op < 600; ++op) {
-        const std::size_t count = 1 + rng.below(rng.chance(0.5) ? 100 : 20'000);
-        const bool gather = rng.chance(0.3);
-        Collective collective{.kind = gather ? OpKind::all_gather : OpKind::all_reduce,
-                              .reduce_op = gather ? ReduceOp::none : ReduceOp::sum,
-                              .dtype = DType::float32,
-                              .send = in.data(),
-                              .recv = out.data(),
-                              .count = count};
-        const auto outcome = communicator.run(collective);
-        ASSERT_TRUE(outcome.ok()) << outcome.error().message;
-        const std::size_t last = count - 1;
-        const auto n = static_cast<float>(ranks);
-        const float sum = n * static_cast<float>(last) + n * (n - 1) / 2;
-        const float want = gather ? static_cast<float>(last + ranks - 1) : sum;
-        ASSERT_EQ(out[gather ? (ranks - 1) * count + last : last], want) << "op " << op;
-      }
-    });
+    for (const std::uint32_t cores : {1u, 64u}) {
+      RanksConfig config;
+      config.tuning = shm::tuning_for(ranks, cores);
+      config.settings.shm_staging_bytes = 4096;
+      run_ranks(ranks, config, [&](Communicator& communicator) {
+        Rng rng(7);  // the same ops at all ranks
+        std::vector<float> in(20'000);
+        std::vector<float> out(20'000 * ranks);
+        for (std::size_t i = 0; i < in.size(); ++i)
+          in[i] = static_cast<float>(i + communicator.rank());
+        for (int op = 0; op < 600; ++op) {
+          const std::size_t count = 1 + rng.below(rng.chance(0.5) ? 100 : 20'000);
+          const bool gather = rng.chance(0.3);
+          Collective collective{.kind = gather ? OpKind::all_gather : OpKind::all_reduce,
+                                .reduce_op = gather ? ReduceOp::none : ReduceOp::sum,
+                                .dtype = DType::float32,
+                                .send = in.data(),
+                                .recv = out.data(),
+                                .count = count};
+          const auto outcome = communicator.run(collective);
+          ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+          const std::size_t last = count - 1;
+          const auto n = static_cast<float>(ranks);
+          const float sum = n * static_cast<float>(last) + n * (n - 1) / 2;
+          const float want = gather ? static_cast<float>(last + ranks - 1) : sum;
+          ASSERT_EQ(out[gather ? (ranks - 1) * count + last : last], want) << "op " << op;
+        }
+      });
+    }
   }
 }
 
