@@ -186,7 +186,8 @@ void GroupCommunicator::launch(Operation& operation) {
   transport_->start(operation);
 }
 
-/// Calls `on_done` of what has ended, oldest first, with `drive` released meanwhile.
+/// Calls `on_done` of what has ended, oldest first, with `drive` released meanwhile: a thread that
+/// drives then may call back for later ones at the same time.
 void GroupCommunicator::call_back_finished(Drive& drive) {
   std::vector<std::shared_ptr<Operation>> finished;
   while (!under_way_.empty() && under_way_.front().operation->done()) {

@@ -90,7 +90,8 @@ class SwitchStage final : public Stage {
       for (const std::int64_t r : words.numbers()) lacked.ranks |= 1ull << r;
     }
     const Op& op = words.take("of") ? find(words.word()) : ops_.back();
-    const std::uint32_t fragment = op.fragment(header.seq);
+    // A seq outside the op has no place in its tensor; what is wrong with it is the seq.
+    const std::uint32_t fragment = std::min(op.fragment(header.seq), op.plan.fragments() - 1);
     header.descriptor = op.hash;
     header.chunk = op.plan.chunk_of(fragment);
     header.offset = static_cast<std::uint32_t>(op.plan.extent(fragment).offset / wire::offset_step);
