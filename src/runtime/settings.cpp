@@ -256,6 +256,8 @@ const Row* row_named(std::string_view name) {
 
 Result<Settings> settings_from(std::span<const std::pair<std::string, std::string>> variables,
                                std::vector<std::string>* warnings) {
+  std::vector<std::string> unheard;
+  if (warnings == nullptr) warnings = &unheard;
   Settings settings;
   std::array<const std::string*, rows.size()> given{};
   for (const auto& [name, text] : variables) {

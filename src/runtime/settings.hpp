@@ -36,7 +36,8 @@ struct Settings {
 };
 
 /// Reads the CAIS_* variables. The error names the variable, its value and what is allowed.
-/// `warnings` gets a line for each unknown CAIS_ variable, with the nearest right name.
+/// `warnings` gets a line for each unknown CAIS_ variable, with the nearest right name;
+/// it may be null.
 Result<Settings> settings_from_environment(std::vector<std::string>* warnings);
 
 /// The same from (name, value) pairs; names that do not begin with CAIS_ are let pass.

@@ -86,6 +86,11 @@ TEST(Settings, AnAliasSetsTheSameAndTheNameGoesBeforeIt) {
   }
 }
 
+/// A typing mistake once crashed a caller that wanted no warnings.
+TEST(Settings, WarningsNeedNotBeWanted) {
+  EXPECT_TRUE(settings_from(Variables{{"CAIS_CHUNK_BYTE", "65536"}}, nullptr).ok());
+}
+
 TEST(Settings, AnUnknownNameIsAWarningWithTheNearestRightOne) {
   std::vector<std::string> warnings;
   const Variables variables{{"CAIS_TRANSPROT", "shm"}, {"CAIS_NIC_IFACES", "eth0"}, {"OTHER", "1"}};
