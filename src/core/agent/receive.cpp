@@ -5,6 +5,22 @@
 #include "core/agent/state.hpp"
 
 namespace cais::agent {
+namespace {
+
+/// How many fragments a done or a nak speaks for; never more than there are in a window.
+std::uint32_t run_length(const LaneState& lane, const wire::Header& header) {
+  return std::min<std::uint32_t>(header.chunk, static_cast<std::uint32_t>(lane.window.size()));
+}
+
+/// The fragment at `seq` when it was sent and is not known to be finished; otherwise none.
+Fragment* unfinished(LaneState& lane, Seq seq) {
+  if (!lane.in_window(seq)) return nullptr;
+  Fragment& fragment = lane.at(seq);
+  const bool waits = fragment.state == Fragment::State::waiting && !fragment.finished;
+  return waits ? &fragment : nullptr;
+}
+
+}  // namespace
 
 Agent::State::Outcome Agent::State::receive(Instant now, std::span<const std::byte> packet) {
   wire::Header header;
@@ -64,17 +80,15 @@ Agent::State::Outcome Agent::State::result(Instant now, LaneState& lane, const w
 
 /// One done may speak for a run of fragments.
 Agent::State::Outcome Agent::State::done(Instant now, LaneState& lane, const wire::Header& header) {
-  const std::uint32_t count =
-      std::min<std::uint32_t>(header.chunk, static_cast<std::uint32_t>(lane.window.size()));
+  const std::uint32_t count = run_length(lane, header);
   bool news = false;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Seq seq = header.seq + i;
-    if (!lane.in_window(seq)) continue;
-    Fragment& fragment = lane.at(seq);
-    if (fragment.state != Fragment::State::waiting || fragment.finished) continue;
-    if (op(fragment.op).submit.descriptor != header.descriptor) return Outcome::foreign;
-    fragment.finished = news = true;
-    if (fragment.lacking == 0) settle(now, lane, seq);
+    Fragment* const fragment = unfinished(lane, seq);
+    if (fragment == nullptr) continue;
+    if (op(fragment->op).submit.descriptor != header.descriptor) return Outcome::foreign;
+    fragment->finished = news = true;
+    if (fragment->lacking == 0) settle(now, lane, seq);
   }
   if (!news) return Outcome::stale;
   repeat_overtaken(now, lane);
@@ -83,18 +97,16 @@ Agent::State::Outcome Agent::State::done(Instant now, LaneState& lane, const wir
 
 /// P11: the switch misses a run of our fragments.
 Agent::State::Outcome Agent::State::nak(Instant now, LaneState& lane, const wire::Header& header) {
-  const std::uint32_t count =
-      std::min<std::uint32_t>(header.chunk, static_cast<std::uint32_t>(lane.window.size()));
+  const std::uint32_t count = run_length(lane, header);
   bool news = false;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Seq seq = header.seq + i;
-    if (!lane.in_window(seq)) continue;
-    const Fragment& fragment = lane.at(seq);
-    if (fragment.state != Fragment::State::waiting || fragment.finished) continue;
+    const Fragment* const fragment = unfinished(lane, seq);
+    if (fragment == nullptr) continue;
     // A second NAK on the heels of a repeat was sent before the repeat got there. What was
     // repeated by a want has not been sent again yet.
     news = true;
-    if (fragment.asked || !fragment.repeated || now - fragment.sent_at >= rtt.smoothed() / 2) {
+    if (fragment->asked || !fragment->repeated || now - fragment->sent_at >= rtt.smoothed() / 2) {
       lane.congestion.lost();
       queue_repeat(lane, seq, Fragment::Due::contribution);
     }
