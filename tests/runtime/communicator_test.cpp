@@ -11,16 +11,8 @@
 namespace cais::runtime {
 namespace {
 
+using testing::all_reduce_of;
 using testing::run_ranks;
-
-Collective all_reduce_of(std::vector<float>& tensor) {
-  return {.kind = OpKind::all_reduce,
-          .reduce_op = ReduceOp::sum,
-          .dtype = DType::float32,
-          .send = tensor.data(),
-          .recv = tensor.data(),
-          .count = tensor.size()};
-}
 
 TEST(Communicator, BackgroundOperationEndsThoughNobodyWaits) {
   run_ranks(3, {}, [](Communicator& communicator) {

@@ -58,4 +58,13 @@ void run_ranks(std::uint16_t ranks, const RanksConfig& config,
   for (auto& thread : threads) thread.join();
 }
 
+Collective all_reduce_of(std::vector<float>& tensor) {
+  return {.kind = OpKind::all_reduce,
+          .reduce_op = ReduceOp::sum,
+          .dtype = DType::float32,
+          .send = tensor.data(),
+          .recv = tensor.data(),
+          .count = tensor.size()};
+}
+
 }  // namespace cais::runtime::testing

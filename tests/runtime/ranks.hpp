@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/communicator.hpp"
 #include "runtime/shm/tuning.hpp"
@@ -37,5 +38,8 @@ struct RanksConfig {
 /// communicators are destroyed when all bodies have returned.
 void run_ranks(std::uint16_t ranks, const RanksConfig& config,
                const std::function<void(Communicator&)>& body);
+
+/// The sum of `tensor` over the ranks, in place.
+Collective all_reduce_of(std::vector<float>& tensor);
 
 }  // namespace cais::runtime::testing

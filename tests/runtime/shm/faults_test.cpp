@@ -15,6 +15,7 @@
 namespace cais::runtime {
 namespace {
 
+using testing::all_reduce_of;
 using ::testing::HasSubstr;
 using testing::RankProcesses;
 using testing::RanksConfig;
@@ -24,15 +25,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int success = 0;
 constexpr int as_expected = 7;
 constexpr int unexpected = 8;
-
-Collective all_reduce_of(std::vector<float>& tensor) {
-  return {.kind = OpKind::all_reduce,
-          .reduce_op = ReduceOp::sum,
-          .dtype = DType::float32,
-          .send = tensor.data(),
-          .recv = tensor.data(),
-          .count = tensor.size()};
-}
 
 /// Calls all-reduces until one fails; whether that is for the loss of `lost`, which the error
 /// names.
