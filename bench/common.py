@@ -136,7 +136,8 @@ def load(path: pathlib.Path) -> list[dict]:
 RESULT_FIELDS = {
     "us", "us_min", "us_max", "p99_us", "p999_us", "rounds", "best_peer", "ratio", "ratio_min",
     "ratio_max", "of_link", "step_ms", "step_ms_min", "step_ms_max", "collectives_ms", "share",
-    "step_ratio", "value", "value_min", "value_max", "wanted", "holds", "commit", "cpu", "cores", "kernel", "compiler", "python",
+    "step_ratio", "value", "value_min", "value_max", "cais_us",
+    "fake_us", "c_api_us", "wanted", "holds", "commit", "cpu", "cores", "kernel", "compiler", "python",
 }
 
 

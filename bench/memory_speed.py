@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy
 
 SIZES = {"in cache": 256 << 10, "at 32 MB": 32 << 20}
+NAMES = [f"{work} {place}" for place in SIZES for work in ("copy", "add")]
 
 
 def _gigabytes_per_second(work: Callable[[], object], size: int, repeats: int) -> float:

@@ -1,7 +1,8 @@
 """S1 — ranks on one machine, over shared memory (docs/benchmarks.md).
 
 The MPIs against the C API (cais_perf), with any memory and with memory that CAIS allocated; Gloo
-against torch_cais. What was measured before is kept, unless it is measured again (--fresh: not).
+against torch_cais, and what torch_cais adds to a small op. What was measured before is kept, unless
+it is measured again (--fresh: not).
 """
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from collections.abc import Callable, Iterable
 
 import contenders
 import memory_speed
-from common import RESULTS, Race, human, load, save
+import torch_overhead
+from common import RESULTS, Race, human, load, merge, save
 from contenders import Work
 from tables import circumstances, microseconds, put, table
 
@@ -25,7 +27,9 @@ SIZES = {
     "large": dict(low=4 << 20, high=32 << 20, factor=8, repeats=10),
     "huge": dict(low=64 << 20, high=64 << 20, factor=8, repeats=5),
 }
-TORCH_REPEATS = 10  # Gloo needs milliseconds for the smallest
+# All sizes in one run: to start PyTorch's ranks takes longer. Gloo needs milliseconds for the smallest.
+TORCH_SIZES = dict(low=16, high=32 << 20, factor=8, repeats=10)
+ADDED_US_MAX = 3.0
 OURS = ("cais", "cais_memory", "torch_cais")
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -49,17 +53,19 @@ def torch_contenders(work: Work, dtype: str) -> dict[str, Callable]:
     }
 
 
-def races(op: str, ranks: int, sizes: str, which: Iterable[str]) -> Iterable[Race]:
-    work = Work(op, ranks, **SIZES[sizes])
-    # The point holds what tells the races apart; `api` keeps the C API's peers from torch's.
-    if "c" in which:
-        yield Race("S1", {"op": op, "ranks": ranks, "dtype": "float32", "api": "c"},
-                   mpi_contenders(work), OURS)
-    if "torch" in which:
-        work = Work(op, ranks, **{**SIZES[sizes], "repeats": min(SIZES[sizes]["repeats"], TORCH_REPEATS)})
+def c_races(ops: Iterable[str], ranks: int, sizes: Iterable[str]) -> Iterable[Race]:
+    for op in ops:
+        for name in sizes:
+            # The point holds what tells the races apart; `api` keeps the C API's peers from torch's.
+            yield Race("S1", {"op": op, "ranks": ranks, "dtype": "float32", "api": "c"},
+                       mpi_contenders(Work(op, ranks, **SIZES[name])), OURS)
+
+
+def torch_races(ops: Iterable[str], ranks: int) -> Iterable[Race]:
+    for op in ops:
         for dtype in ("float32", "bfloat16") if op == "all_reduce" else ("float32",):
             yield Race("S1", {"op": op, "ranks": ranks, "dtype": dtype, "api": "torch"},
-                       torch_contenders(work, dtype), OURS)
+                       torch_contenders(Work(op, ranks, **TORCH_SIZES), dtype), OURS)
 
 
 # The bars of S1. Each yields (what, measured, wanted).
@@ -73,6 +79,8 @@ def _ratios(lines: list[dict], who: str, op: str, ranks: int, low: int = 0,
 
 
 def bars(lines: list[dict]) -> Iterable[tuple[str, float, float]]:
+    """Bars on ratios, which should be at least what is wanted."""
+
     def least(who: str, op: str, ranks: int, *span: int) -> float:
         return min(_ratios(lines, who, op, ranks, *span), default=math.nan)
 
@@ -96,8 +104,13 @@ def bars(lines: list[dict]) -> Iterable[tuple[str, float, float]]:
 
 
 def bar_lines(lines: list[dict]) -> list[dict]:
-    return [{"table": "S1", "bar": what, "value": round(value, 2), "wanted": wanted, "holds": value >= wanted}
-            for what, value, wanted in bars(lines) if not math.isnan(value)]
+    found = [{"table": "S1", "bar": what, "value": round(value, 2), "wanted": f"≥ {wanted}", "holds": value >= wanted}
+             for what, value, wanted in bars([line for line in lines if "who" in line]) if not math.isnan(value)]
+    added = [line["value"] for line in lines if line.get("what") == torch_overhead.WHAT]
+    if added:
+        found.append({"table": "S1", "bar": "5: added by torch_cais to a small all_reduce, us", "value": max(added),
+                      "wanted": f"≤ {ADDED_US_MAX}", "holds": max(added) <= ADDED_US_MAX})
+    return found
 
 
 # The page
@@ -124,9 +137,19 @@ def _times_table(lines: list[dict], op: str, api: str, dtype: str) -> str:
     return f"{op}, {dtype}:\n\n{table(head, rows)}\n"
 
 
+def _overhead_table(lines: list[dict]) -> str:
+    if not lines:
+        return ""
+    rows = [[human(line["bytes"]), line["cais_us"], line["fake_us"], line["c_api_us"], line["value"],
+             f"{line['value_min']}–{line['value_max']}"] for line in lines]
+    head = ["bytes", "cais", "a backend that does nothing", "C API", "added by torch_cais", "min–max"]
+    return f"A blocking dist.all_reduce, {torch_overhead.RANKS} ranks, microseconds:\n\n{table(head, rows)}\n"
+
+
 def page(lines: list[dict]) -> str:
     timed = [line for line in lines if "who" in line]
-    speeds = ", ".join(f"{line['what']} {line['value']} GB/s" for line in lines if "what" in line)
+    speeds = ", ".join(f"{line['what']} {line['value']} GB/s" for line in lines
+                       if line.get("what") in memory_speed.NAMES)
     text = f"{circumstances(timed[0])} One core's memory: {speeds}.\n\n"
     text += ("Microseconds, median over the rounds; in brackets best peer's time / ours of the same "
              "round, median. `cais`: any memory; `cais_memory`: memory from `cais_alloc`.\n\n")
@@ -134,20 +157,13 @@ def page(lines: list[dict]) -> str:
         text += _times_table(timed, op, "c", "float32")
     for op, dtype in [(op, "float32") for op in OPS] + [("all_reduce", "bfloat16")]:
         text += _times_table(timed, op, "torch", dtype)
-    verdicts = bar_lines(timed)
+    text += _overhead_table([line for line in lines if line.get("what") == torch_overhead.WHAT])
+    verdicts = bar_lines(lines)
     held = sum(line["holds"] for line in verdicts)
     text += f"Bars ({held} of {len(verdicts)} hold):\n\n"
     return text + table(["bar", "measured", "wanted", ""],
-                        [[line["bar"], line["value"], f"≥ {line['wanted']}",
+                        [[line["bar"], line["value"], line["wanted"],
                           "holds" if line["holds"] else "**does not hold**"] for line in verdicts])
-
-
-def merged(old: list[dict], new: list[dict]) -> list[dict]:
-    """`new`, and those of `old` at other points."""
-    keys = ("op", "ranks", "dtype", "api", "who", "bytes", "what")
-    measured = {tuple(line.get(key) for key in keys) for line in new}
-    kept = [line for line in old if tuple(line.get(key) for key in keys) not in measured]
-    return [line for line in kept + new if "bar" not in line]
 
 
 def main() -> None:
@@ -161,25 +177,31 @@ def main() -> None:
     parser.add_argument("--apis", nargs="+", choices=("c", "torch"))
     parser.add_argument("--page", action="store_true", help="only write docs/benchmarks.md from the results")
     arguments = parser.parse_args()
-    lines = [] if arguments.fresh else load(RESULTS / "S1.jsonl")
+    lines = [] if arguments.fresh else [line for line in load(RESULTS / "S1.jsonl") if "bar" not in line]
     quick = arguments.quick
     if arguments.page:
         put("S1", page(lines))
         return
     contenders.set_up()
-    lines = merged(lines, [{"table": "S1", **line} for line in memory_speed.measure()])
+    rounds = arguments.rounds or (3 if quick else 5)
+    apis = arguments.apis or (("c",) if quick else ("c", "torch"))
+    lines = merge(lines, [{"table": "S1", **line} for line in memory_speed.measure()])
     for ranks in arguments.ranks or (RANKS[:2] if quick else RANKS):
-        for op in arguments.ops:
-            for sizes in arguments.sizes or (list(SIZES)[:3] if quick else SIZES):
-                for race in races(op, ranks, sizes, arguments.apis or (("c",) if quick else ("c", "torch"))):
-                    lines = merged(lines, race.run(arguments.rounds or (3 if quick else 5)))
-                    save("S1", lines)
-    lines += bar_lines([line for line in lines if "who" in line])
-    save("S1", lines)
-    for line in lines:
-        if "bar" in line:
-            verdict = "holds" if line["holds"] else "DOES NOT HOLD"
-            print(f"S1 {line['bar']}: {line['value']} (wanted {line['wanted']}) {verdict}")
+        races = []
+        if "c" in apis:
+            races += c_races(arguments.ops, ranks, arguments.sizes or (list(SIZES)[:3] if quick else SIZES))
+        if "torch" in apis:
+            races += torch_races(arguments.ops, ranks)
+        for race in races:
+            lines = merge(lines, race.run(rounds))
+            save("S1", lines)
+    if "torch" in apis:
+        lines = merge(lines, [{"table": "S1", **line} for line in torch_overhead.measure(rounds)])
+    verdicts = bar_lines(lines)
+    save("S1", lines + verdicts)
+    for line in verdicts:
+        verdict = "holds" if line["holds"] else "DOES NOT HOLD"
+        print(f"S1 {line['bar']}: {line['value']} (wanted {line['wanted']}) {verdict}")
 
 
 if __name__ == "__main__":
