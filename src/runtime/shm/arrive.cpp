@@ -77,7 +77,7 @@ void Execution::arrive() {
   way_ = payload_bytes <= tuning_.inline_bytes ? Way::in_arrival : Way::exchange;
   bool mapped = false;
   if (way_ == Way::in_arrival) {
-    if (contributes_) std::memcpy(arrival.payload, send_, payload_bytes);
+    if (contributes_) stage(arrival.payload, send_, payload_bytes);
   } else {
     arrival.mapped.send_offset_plus_1 = contributes_ ? place_in_arena(send_, payload_bytes) : 0;
     arrival.mapped.recv_offset_plus_1 = receives_ ? place_in_arena(recv_, received_bytes()) : 0;

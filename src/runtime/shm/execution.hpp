@@ -27,6 +27,7 @@
 #include "runtime/collective.hpp"
 #include "runtime/shm/group.hpp"
 #include "runtime/shm/tuning.hpp"
+#include "runtime/shm/write_policy.hpp"
 
 namespace cais::runtime::shm {
 
@@ -84,6 +85,7 @@ class Execution {
   void deliver(Slice slice);
   void reduce(std::span<std::byte* const> outputs, std::span<const std::byte* const> inputs,
               std::size_t bytes) const;
+  void stage(std::byte* to, const std::byte* from, std::size_t bytes);
   void write_out(std::byte* to, const std::byte* from, std::size_t bytes) const;
   bool may_leave();
   void set_rounds();
@@ -111,6 +113,8 @@ class Execution {
   Slice part_of(std::size_t rank, std::uint32_t round) const;
   void fill_split();
   void reduce_part();
+  void reduce_to_both(std::byte* own, std::byte* shared, std::span<const std::byte*> inputs,
+                      std::uint64_t bytes);
   void take_parts();
   bool all_reached(std::atomic<std::uint64_t> Progress::*counter, std::uint64_t round);
 
@@ -123,6 +127,7 @@ class Execution {
   const std::uint16_t ranks_;
   const Tuning tuning_;
   std::array<std::uint64_t, arrival_generations> descriptor_written_{};  // its hash
+  WritePolicy write_policy_;
 
   // The op under way.
   const Operation* operation_ = nullptr;

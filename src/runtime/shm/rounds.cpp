@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "io/clock.hpp"
 #include "numeric/copy.hpp"
 #include "runtime/shm/execution.hpp"
 
@@ -17,6 +18,19 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
 
 static_assert(ranks_max * line_bytes * staging_buffers_min <= 2 * page_bytes,
               "a line of every rank's unit fits into the smallest buffer");
+
+/// Copies to memory that others have read, and will read next.
+void Execution::stage(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes < WritePolicy::timed_bytes_min) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  const WritePolicy::Way way = write_policy_.choose(bytes);
+  const Instant begun = io::now();
+  way == WritePolicy::Way::past_cache ? numeric::copy_stream(to, from, bytes)
+                                      : void(std::memcpy(to, from, bytes));
+  write_policy_.took(bytes, way, io::now() - begun);
+}
 
 void Execution::write_out(std::byte* to, const std::byte* from, std::size_t bytes) const {
   if (to == from) return;
@@ -82,8 +96,8 @@ void Execution::fill() {
   std::byte* buffer = staging(rank_, filled_);
   for (std::uint32_t unit = 0; unit < plan_->units; ++unit) {
     if (plan_->units > 1 && unit == rank_) continue;  // nobody else wants our own unit
-    std::memcpy(buffer + unit * slice_bytes_, send_ + unit * plan_->unit_bytes + slice.offset,
-                slice.bytes);
+    stage(buffer + unit * slice_bytes_, send_ + unit * plan_->unit_bytes + slice.offset,
+          slice.bytes);
   }
   ++filled_;
   Progress& own = memory_.progress(rank_);

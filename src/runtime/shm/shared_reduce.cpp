@@ -103,7 +103,10 @@ void Execution::reduce_piece(Slice slice, Slice piece) {
   }
   const std::span<const std::byte* const> all_inputs(inputs.data(), ranks_);
   if (way_ == Way::mapped_reduce) return reduce({outputs.data(), ranks_}, all_inputs, piece.bytes);
-  (*reducer_)({outputs.data(), 1}, all_inputs, piece.bytes / size_of(plan_->dtype));
+  const std::size_t count = piece.bytes / size_of(plan_->dtype);
+  const bool past = write_policy_.better() == WritePolicy::Way::past_cache;
+  past ? reducer_->stream({outputs.data(), 1}, all_inputs, count)
+       : (*reducer_)({outputs.data(), 1}, all_inputs, count);
 }
 
 bool Execution::all_reduced(const Pieces& pieces) {

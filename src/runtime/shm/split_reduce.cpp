@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "numeric/copy.hpp"
 #include "runtime/shm/execution.hpp"
 
 namespace cais::runtime::shm {
@@ -13,6 +14,8 @@ namespace {
 
 // Filled ahead of what is reduced: more would push what is read next out of the cache.
 constexpr std::uint32_t rounds_ahead = 1;
+
+constexpr std::uint64_t piece_bytes_past_cache = 8 * 1024;
 
 }  // namespace
 
@@ -61,8 +64,8 @@ void Execution::fill_split() {
   std::byte* buffer = staging(rank_, filled_);
   const std::uint64_t before = own.offset - slice.offset;
   const std::uint64_t after = before + own.bytes;
-  std::memcpy(buffer, send_ + slice.offset, before);
-  std::memcpy(buffer + after, send_ + slice.offset + after, slice.bytes - after);
+  stage(buffer, send_ + slice.offset, before);
+  stage(buffer + after, send_ + slice.offset + after, slice.bytes - after);
   ++filled_;
   Progress& progress = memory_.progress(rank_);
   GroupMemory::publish(progress.filled, base_round_ + filled_, progress.bell);
@@ -75,14 +78,29 @@ void Execution::reduce_part() {
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     inputs[rank] = rank == rank_ ? send_ + part.offset : staging(rank, reduced_) + in_buffer;
   }
-  const std::array<std::byte*, 2> outputs{recv_ + part.offset,
-                                          staging(rank_, reduced_) + in_buffer};
-  if (part.bytes > 0) {
-    (*reducer_)(outputs, {inputs.data(), ranks_}, part.bytes / size_of(plan_->dtype));
-  }
+  reduce_to_both(recv_ + part.offset, staging(rank_, reduced_) + in_buffer, {inputs.data(), ranks_},
+                 part.bytes);
   ++reduced_;
   Progress& progress = memory_.progress(rank_);
   GroupMemory::publish(progress.reduced, base_round_ + reduced_, progress.bell);
+}
+
+/// Reduces for this rank, and for the others to take.
+void Execution::reduce_to_both(std::byte* own, std::byte* shared,
+                               std::span<const std::byte*> inputs, std::uint64_t bytes) {
+  const std::size_t element_bytes = size_of(plan_->dtype);
+  if (write_policy_.better() == WritePolicy::Way::through_cache) {
+    if (bytes > 0) (*reducer_)(std::array{own, shared}, inputs, bytes / element_bytes);
+    return;
+  }
+  // Only what others take goes past the cache: while the result is still in the nearest one.
+  for (std::uint64_t done = 0; done < bytes; done += piece_bytes_past_cache) {
+    const std::uint64_t piece = std::min(piece_bytes_past_cache, bytes - done);
+    std::byte* const output = own + done;
+    (*reducer_)({&output, 1}, inputs, piece / element_bytes);
+    numeric::copy_stream(shared + done, output, piece);
+    for (const std::byte*& input : inputs) input += piece;
+  }
 }
 
 void Execution::take_parts() {
