@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "base/time.hpp"
 
@@ -35,17 +36,19 @@ class WritePolicy {
   /// What a line costs in one way: the least of the last few, as a sample may hold a preemption.
   class Cost {
    public:
+    explicit Cost(float unseen) { samples_.fill(unseen); }
     void add(float ns) { samples_[next_++ % samples_.size()] = ns; }
     float ns_per_line() const;
 
    private:
-    std::array<float, 3> samples_{};
+    std::array<float, 3> samples_;
     std::uint32_t next_ = 0;
   };
 
   /// Writes of about one size: the costs of a line differ with it.
   struct SizeClass {
-    std::array<Cost, 2> costs;  // by Way
+    // By Way. What was not seen yet speaks for the cache.
+    std::array<Cost, 2> costs{Cost(0), Cost(std::numeric_limits<float>::infinity())};
     Way better = Way::through_cache;
     std::uint32_t writes_to_probe = 2;  // then the other way is tried
     std::uint32_t probe_period = 0;
