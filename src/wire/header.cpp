@@ -53,7 +53,7 @@ ParseError parse(std::span<const std::byte> packet, Header& out) {
   if (version_and_level >> version_shift != version) return ParseError::bad_version;
   const auto kind = load_network<std::uint8_t>(in + 13);
   if (kind < static_cast<std::uint8_t>(Kind::contribution) ||
-      kind > static_cast<std::uint8_t>(Kind::mismatch)) {
+      kind > static_cast<std::uint8_t>(Kind::waiting)) {
     return ParseError::bad_kind;
   }
   const SessionId session(load_network<std::uint32_t>(in));
@@ -77,6 +77,15 @@ bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed) {
   if (packet.size() < header_bytes) return false;
   return load_network<std::uint64_t>(packet.data() + tag_offset) ==
          tag_of(packet.first<tag_offset>(), digest(packet.subspan(header_bytes)), seed);
+}
+
+void name_ranks(Header& header, std::uint64_t ranks) {
+  header.chunk = static_cast<std::uint32_t>(ranks >> 32);
+  header.offset = static_cast<std::uint32_t>(ranks);
+}
+
+std::uint64_t named_ranks(const Header& header) {
+  return std::uint64_t{header.chunk} << 32 | header.offset;
 }
 
 std::string to_string(const Header& header) {
@@ -105,6 +114,8 @@ const char* to_string(Kind kind) {
       return "want";
     case Kind::mismatch:
       return "mismatch";
+    case Kind::waiting:
+      return "waiting";
   }
   return "unknown";
 }

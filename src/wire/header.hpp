@@ -22,6 +22,7 @@ enum class Kind : std::uint8_t {
   nak = 4,           // switch → rank: `seq` is the first missing one of your lane (P11)
   want = 5,      // rank → switch: repeat; payload: bitmap of ranks whose payloads I lack (P10)
   mismatch = 6,  // switch → rank: the op is refused; payload: Mismatch (P12)
+  waiting = 7,   // switch → rank: `seq` is not finished; names the ranks it lacks (P16)
 };
 
 /// Bits of Header::flags.
@@ -40,8 +41,9 @@ struct Header {
                            //     beside the version in the high one
   DescriptorHash descriptor{};  // 16: which op this is (P12)
   std::uint32_t chunk = 0;      // 24: index of the chunk in the op; done, nak: how many fragments
-                                //     from seq on
-  std::uint32_t offset = 0;     // 28: first byte of the payload in its unit, in steps of 8 bytes
+                                //     from seq on; waiting: ranks 32 to 63, as a bitmap
+  std::uint32_t offset = 0;     // 28: first byte of the payload in its unit, in steps of 8 bytes;
+                                //     waiting: ranks 0 to 31
   std::uint64_t tag = 0;        // 32: checksum of bytes [0, 32) and the payload, seeded per session
 };
 
@@ -68,6 +70,11 @@ ParseError parse(std::span<const std::byte> packet, Header& out);
 
 /// Whether the tag of a packet that `parse` accepted is right for header and payload.
 bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed);
+
+/// The ranks that a header of Kind::waiting names: bit r for rank r. They stand in the header, so
+/// that the answer is no larger than what it answers (P13).
+void name_ranks(Header& header, std::uint64_t ranks);
+std::uint64_t named_ranks(const Header& header);
 
 /// Payload of Kind::want (P10): which ranks' payloads of the fragment the sender lacks.
 struct Want {

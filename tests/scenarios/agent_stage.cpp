@@ -75,8 +75,8 @@ class AgentStage final : public Stage {
     throw Failure("no op is at seq " + std::to_string(seq.value));
   }
 
-  /// "switch sends result|done|nak seq S [as OP] [values] [of rank R] [finished] [x N] [in epoch
-  /// E]"
+  /// "switch sends result|done|nak|waiting seq S [as OP] [values] [of rank R] [finished] [x N]
+  /// [for R…] [in epoch E]"
   void packet_from_switch(Words& words) {
     finish();
     words.need("sends");
@@ -84,10 +84,11 @@ class AgentStage final : public Stage {
     header.session = session;
     header.epoch = epoch;
     const std::string kind = words.word();
-    header.kind = kind == "result" ? wire::Kind::result
-                  : kind == "done" ? wire::Kind::done
-                  : kind == "nak"  ? wire::Kind::nak
-                                   : wire::Kind::mismatch;
+    header.kind = kind == "result"    ? wire::Kind::result
+                  : kind == "done"    ? wire::Kind::done
+                  : kind == "nak"     ? wire::Kind::nak
+                  : kind == "waiting" ? wire::Kind::waiting
+                                      : wire::Kind::mismatch;
     words.need("seq");
     header.seq = Seq(static_cast<std::uint32_t>(words.number()));
     const Op& op = words.take("as") ? named(words.word()) : at(header.seq).op;
@@ -102,6 +103,11 @@ class AgentStage final : public Stage {
     }
     if (words.take("finished")) header.flags = wire::flag_finished;
     if (words.take("x")) header.chunk = static_cast<std::uint32_t>(words.number());
+    if (words.take("for")) {
+      std::uint64_t ranks = 0;
+      for (const std::int64_t r : words.numbers()) ranks |= 1ull << r;
+      wire::name_ranks(header, ranks);
+    }
     if (words.take("in")) {
       words.need("epoch");
       header.epoch = Epoch(static_cast<std::uint16_t>(words.number()));
@@ -150,10 +156,7 @@ class AgentStage final : public Stage {
     if (header.kind == wire::Kind::want) {
       wire::Want want;
       wire::parse(out.payload, want);
-      std::vector<std::int64_t> lacked;
-      for (std::int64_t r = 0; r < ranks_; ++r) {
-        if ((want.ranks >> r & 1) != 0) lacked.push_back(r);
-      }
+      const std::vector<std::int64_t> lacked = ranks_in(want.ranks);
       return "wants" + seq + (lacked.empty() ? "" : " of ranks " + show(lacked));
     }
     const bool repeat = (header.flags & wire::flag_repeat) != 0;
@@ -167,6 +170,7 @@ class AgentStage final : public Stage {
 
   void expect(Words& words) {
     if (words.take("nothing")) return finish();
+    if (words.take("waits")) return expect_wait(words);
     if (words.take("output")) {
       const Op& op = named(words.word());
       const auto right = words.values().value_or(std::vector<double>{});
@@ -183,6 +187,15 @@ class AgentStage final : public Stage {
     if (out_.empty()) throw Failure("expected '" + line + "', got nothing");
     if (out_.front() != line) throw Failure("expected '" + line + "', got '" + out_.front() + "'");
     out_.pop_front();
+  }
+
+  void expect_wait(Words& words) {
+    const std::optional<std::uint64_t> held_up = machine_->waits_for(Lane(0));
+    std::string got = "for nothing";
+    if (held_up) got = *held_up == 0 ? "for an answer" : "for ranks " + show(ranks_in(*held_up));
+    std::string line;
+    while (!words.empty()) line += (line.empty() ? "" : " ") + words.word();
+    if (line != got) throw Failure("the agent waits " + got + ", not " + line);
   }
 
   std::unique_ptr<agent::Agent> machine_;

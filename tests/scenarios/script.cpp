@@ -136,4 +136,12 @@ std::string show(const std::vector<std::int64_t>& ranks) {
   return out.str();
 }
 
+std::vector<std::int64_t> ranks_in(std::uint64_t bitmap) {
+  std::vector<std::int64_t> ranks;
+  for (std::int64_t rank = 0; rank < 64; ++rank) {
+    if ((bitmap >> rank & 1) != 0) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 }  // namespace cais::scenarios

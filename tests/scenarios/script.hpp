@@ -61,6 +61,8 @@ Op read_op(Words& words, std::uint16_t ranks, Seq at);
 
 std::string show(const std::vector<double>& values);
 std::string show(const std::vector<std::int64_t>& ranks);
+/// The ranks of a bitmap.
+std::vector<std::int64_t> ranks_in(std::uint64_t bitmap);
 
 /// A machine that a scenario is played on. `step` takes one line; it throws Failure.
 class Stage {

@@ -168,6 +168,8 @@ class SwitchStage final : public Stage {
         std::string(to_string(header.kind)) + " seq " + std::to_string(header.seq.value);
     if (header.kind == wire::Kind::done || header.kind == wire::Kind::nak) {
       line += " x " + std::to_string(header.chunk);
+    } else if (header.kind == wire::Kind::waiting) {
+      line += " for " + show(ranks_in(wire::named_ranks(header)));
     } else if (header.kind == wire::Kind::result) {
       line += " " + show(of(header.descriptor).decode(out.payload));
       if (of(header.descriptor).plan.combine != nir::Combine::reduce) {

@@ -56,7 +56,7 @@ TEST(Header, ParsesToWhatWasSerialized) {
     sent.epoch = Epoch(static_cast<std::uint16_t>(rng.next()));
     sent.rank = Rank(static_cast<std::uint16_t>(rng.next()));
     sent.lane = Lane(static_cast<std::uint8_t>(rng.next()));
-    sent.kind = static_cast<Kind>(1 + rng.below(6));
+    sent.kind = static_cast<Kind>(1 + rng.below(7));
     sent.flags = static_cast<std::uint8_t>(rng.next());
     sent.level = static_cast<std::uint8_t>(rng.below(16));
     sent.descriptor = DescriptorHash(rng.next());
@@ -81,7 +81,7 @@ TEST(Header, SaysWhyBytesAreNoHeader) {
   auto bad = good;
   bad[15] = std::byte{0x23};
   EXPECT_EQ(parse(bad, out), ParseError::bad_version);
-  for (unsigned kind : {0u, 7u, 255u}) {
+  for (unsigned kind : {0u, 8u, 255u}) {
     bad = good;
     bad[13] = static_cast<std::byte>(kind);
     EXPECT_EQ(parse(bad, out), ParseError::bad_kind) << kind;
@@ -173,6 +173,19 @@ TEST(ControlPayloads, RoundTripAndRefuseOtherLengths) {
   }
   bytes[1] = std::byte{64};
   EXPECT_FALSE(parse(bytes, got)) << "rank 64 is out of range";
+}
+
+TEST(ControlPayloads, RanksThatAreWaitedForStandInTheHeader) {
+  Rng rng(4);
+  for (int round = 0; round < 100; ++round) {
+    Header sent = example();
+    sent.kind = Kind::waiting;
+    const std::uint64_t ranks = rng.next();
+    name_ranks(sent, ranks);
+    Header received;
+    ASSERT_EQ(parse(packet_of(sent, {}), received), ParseError::none);
+    EXPECT_EQ(named_ranks(received), ranks);
+  }
 }
 
 TEST(Header, IsReadable) {

@@ -90,6 +90,17 @@ const Counters& Agent::counters() const { return state_->counters; }
 Duration Agent::smoothed_rtt() const { return state_->rtt.smoothed(); }
 bool Agent::idle() const { return state_->ops.empty(); }
 
+std::optional<std::uint64_t> Agent::waits_for(Lane which) const {
+  const LaneState& lane = state_->lanes[which.value];
+  if (lane.waiting == 0) return std::nullopt;
+  if (lane.in_window(lane.held_up_at) &&
+      lane.at(lane.held_up_at).state == Fragment::State::waiting && lane.held_up_by != 0) {
+    return lane.held_up_by;
+  }
+  // The answer to the first repeat is due when the timer has run out again.
+  return lane.backoff >= 2 ? std::optional(std::uint64_t{0}) : std::nullopt;
+}
+
 std::uint64_t owed(const nir::Plan& plan, Rank self, std::uint32_t unit) {
   if (!plan.receives_payload(self, unit)) return 0;
   const std::uint64_t own = 1ull << self.value;

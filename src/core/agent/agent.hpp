@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <variant>
 
@@ -96,6 +97,10 @@ class Agent {
   Duration smoothed_rtt() const;
   /// Whether every submitted op is done.
   bool idle() const;
+  /// P16: the ranks that hold up what is under way in `lane`, bit r for rank r, as its switch said
+  /// last; 0: it was asked and has not answered. Nothing: nothing is under way, or it is too early
+  /// to ask.
+  std::optional<std::uint64_t> waits_for(Lane lane) const;
 
  private:
   struct State;

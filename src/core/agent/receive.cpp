@@ -1,4 +1,5 @@
-// What the agent takes: results and dones once, inside the window (P3), naks and refusals.
+// What the agent takes: results and dones once, inside the window (P3), naks, refusals, and whom
+// the switch waits for (P16).
 #include <algorithm>
 #include <cstring>
 
@@ -47,6 +48,8 @@ Agent::State::Outcome Agent::State::receive(Instant now, std::span<const std::by
       return payload.empty() ? nak(now, lane, header) : Outcome::malformed;
     case wire::Kind::mismatch:
       return mismatch(lane, header, payload);
+    case wire::Kind::waiting:
+      return payload.empty() ? waiting(lane, header) : Outcome::malformed;
     case wire::Kind::contribution:
     case wire::Kind::want:
       break;
@@ -113,6 +116,15 @@ Agent::State::Outcome Agent::State::nak(Instant now, LaneState& lane, const wire
   }
   if (!news) return Outcome::stale;
   ++counters.naks;
+  return Outcome::accepted;
+}
+
+Agent::State::Outcome Agent::State::waiting(LaneState& lane, const wire::Header& header) {
+  const Fragment* const fragment = unfinished(lane, header.seq);
+  if (fragment == nullptr) return Outcome::stale;
+  if (op(fragment->op).submit.descriptor != header.descriptor) return Outcome::foreign;
+  lane.held_up_at = header.seq;
+  lane.held_up_by = wire::named_ranks(header);
   return Outcome::accepted;
 }
 

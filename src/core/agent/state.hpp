@@ -47,6 +47,7 @@ struct LaneState {
   LaneState(const Config& config, Lane which);
 
   Fragment& at(Seq seq) { return window[seq.value & (window.size() - 1)]; }
+  const Fragment& at(Seq seq) const { return window[seq.value & (window.size() - 1)]; }
   /// Whether `seq` was sent and is not settled with all before it.
   bool in_window(Seq seq) const { return !before(seq, base) && before(seq, next); }
 
@@ -59,6 +60,9 @@ struct LaneState {
   std::vector<Fragment> window;  // W, by seq
   std::deque<Seq> repeats;       // fragments with a repeat due
   CongestionWindow congestion;
+
+  Seq held_up_at{};              // P16: what the switch has last spoken of
+  std::uint64_t held_up_by = 0;  // the ranks that it lacked there; 0: it has not spoken
 
   Instant deadline = never;
   unsigned backoff = 0;
@@ -87,6 +91,7 @@ struct Agent::State {
                  std::span<const std::byte> payload);
   Outcome done(Instant now, LaneState& lane, const wire::Header& header);
   Outcome nak(Instant now, LaneState& lane, const wire::Header& header);
+  Outcome waiting(LaneState& lane, const wire::Header& header);
   Outcome mismatch(LaneState& lane, const wire::Header& header, std::span<const std::byte> payload);
   void settle(Instant now, LaneState& lane, Seq seq);
 

@@ -1,14 +1,16 @@
-// What a rank gets that asks again (P7, P10), and what it is told when the switch sees a gap (P11).
+// What a rank gets that asks again (P7, P10, P16), and what it is told when the switch sees a gap
+// (P11).
 #include "core/switching/state.hpp"
 
 namespace cais::switching {
 
 /// P7. The reply is never larger than the repeat: whoever is owed a sum has contributed as much.
 Drop Switch::State::repeat(const Slot& slot, const Arrival& arrival) {
-  if (slot.state == Slot::State::open) return Drop::repeat_unfinished;
   const RankSet asker = only(arrival.rank());
   const nir::Plan& plan = arrival.session->programs[slot.program].plan;
-  if (slot.result != CellPool::none && (receivers(plan, slot.unit) & asker) != 0) {
+  if (slot.state == Slot::State::open) {
+    send_waiting(slot, arrival);
+  } else if (slot.result != CellPool::none && (receivers(plan, slot.unit) & asker) != 0) {
     send_result(slot, arrival, asker);
   } else {
     send_done(slot, arrival, asker);
@@ -48,8 +50,9 @@ Drop Switch::State::want(const Arrival& arrival) {
       answered = true;
     });
   }
-  if (!answered) {
-    if (slot.state == Slot::State::open) return Drop::repeat_unfinished;
+  if (!answered && slot.state == Slot::State::open) {
+    send_waiting(slot, arrival);
+  } else if (!answered) {
     send_done(slot, arrival, asker);
   }
   ++counters.repeats_answered;

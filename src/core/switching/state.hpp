@@ -1,6 +1,6 @@
 // core/switching/state.hpp — the switch behind its interface, and the queue of what it will send.
 // Each step of a packet's way through it stands in a file of its own: admit.cpp (P13),
-// contribute.cpp (P5, P6, P8, P10, P12), repeat.cpp (P7, P10, P11), transmit.cpp.
+// contribute.cpp (P5, P6, P8, P10, P12), repeat.cpp (P7, P10, P11, P16), transmit.cpp.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace cais::switching {
 struct Outgoing {
   enum class Content : std::uint8_t {
     nothing,  // its session has been closed
-    header,   // done, nak: `header` alone
+    header,   // done, nak, waiting: `header` alone
     refusal,  // mismatch: `header` and the session's Refusal
     result,   // the slot's result
     payload,  // the payload that the slot keeps of `header.rank`
@@ -94,6 +94,7 @@ struct Switch::State {
   void send_payload(const Arrival& arrival, Rank whose, RankSet targets);
   void send_done(const Slot& slot, const Arrival& arrival, RankSet targets);
   void send_nak(const Arrival& arrival, Seq first, std::uint32_t count);
+  void send_waiting(const Slot& slot, const Arrival& arrival);
   void send_refusal(const Arrival& arrival, RankSet targets);
   void mark_as_result(const Slot& slot, const Arrival& arrival, Rank whose);
   bool poll(Transmit& out);

@@ -32,8 +32,6 @@ const char* to_string(Drop drop) {
       return "wrong_place";
     case Drop::stale_seq:
       return "stale_seq";
-    case Drop::repeat_unfinished:
-      return "repeat_unfinished";
     case Drop::violation:
       return "violation";
     case Drop::mismatch:

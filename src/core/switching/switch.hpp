@@ -80,7 +80,6 @@ enum class Drop : std::uint8_t {
   bad_length,
   wrong_place,
   stale_seq,
-  repeat_unfinished,
   violation,
   mismatch,
   count_,
@@ -91,7 +90,7 @@ struct Counters {
   std::uint64_t received = 0;
   std::uint64_t accepted = 0;
   std::uint64_t dropped[static_cast<std::size_t>(Drop::count_)] = {};
-  std::uint64_t repeats_answered = 0;  // P7
+  std::uint64_t repeats_answered = 0;  // P7, P10, P16
   std::uint64_t naks_sent = 0;         // P11
   std::uint64_t slots_finished = 0;
   std::uint64_t transmits_lost = 0;  // the queue was full: nobody polled for too long

@@ -89,6 +89,13 @@ void Switch::State::send_nak(const Arrival& arrival, Seq first, std::uint32_t co
   ++counters.naks_sent;
 }
 
+/// P16: the switch lives, and these ranks have not contributed.
+void Switch::State::send_waiting(const Slot& slot, const Arrival& arrival) {
+  Outgoing entry = control(arrival, wire::Kind::waiting, slot.seq, only(arrival.rank()));
+  wire::name_ranks(entry.header, arrival.session->everyone() & ~slot.contributed);
+  push(entry);
+}
+
 void Switch::State::send_refusal(const Arrival& arrival, RankSet targets) {
   Outgoing entry = control(arrival, wire::Kind::mismatch, arrival.session->refusal->seq, targets);
   entry.content = Outgoing::Content::refusal;
