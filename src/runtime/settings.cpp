@@ -109,8 +109,6 @@ const std::array rows{
     Row{"CAIS_ARENA_MAX_BYTES",
         U64{&Settings::arena_bytes_max, 1'048'576, std::uint64_t{1} << 46, "bytes", 1, false, true},
         "Address space of that memory in each process. 0: twice the machine's memory."},
-    Row{"CAIS_TENSOR_LAYOUT", Text{&Settings::tensor_layout, "text", any_text},
-        "Layout that descriptors state for every tensor. Empty: what the tensor's strides say."},
     Row{"CAIS_DEBUG", Text{&Settings::debug, "NONE, VERSION, WARN, INFO or TRACE", check_debug},
         "What is logged; each level shows those before it too."},
     Row{"CAIS_DEBUG_SUBSYS",

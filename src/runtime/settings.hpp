@@ -29,7 +29,6 @@ struct Settings {
   bool allocator = false;
   std::uint64_t allocator_bytes_min = 65'536;
   std::uint64_t arena_bytes_max = 0;
-  std::string tensor_layout;  // E5
   std::string debug = "WARN";
   std::string debug_subsys;
   std::string debug_file;
