@@ -59,7 +59,17 @@ sigset_t block_stop_signals() {
   return signals;
 }
 
+Result<void> check_ports(const Flags& flags) {
+  constexpr std::uint32_t port_max = 65'535;
+  const std::uint32_t last = flags.udp_port + flags.cores - 1;
+  if (flags.udp_port == 0 || last <= port_max) return {};
+  return Error{ErrorCode::invalid_argument, "--udp-port " + std::to_string(flags.udp_port) +
+                                                " has no " + std::to_string(flags.cores) +
+                                                " ports from it on (--cores)"};
+}
+
 int run(const Flags& flags) {
+  if (Result<void> ports = check_ports(flags); !ports) return fail(ports.error());
   const sigset_t signals = block_stop_signals();
   Result<io::Address> listen = io::Address::resolve(flags.listen);
   if (!listen) return fail(listen.error());
