@@ -72,9 +72,10 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
     ended_.wait(lock, [this] { return done_ && calls_ == 0; });
   }
 
-  void describe(const unsigned char* descriptor, std::uint64_t hash) {
+  void describe(const unsigned char* descriptor, const unsigned char* shown, std::uint64_t hash) {
     auto call = begin<v1::DescribeRequest, v1::DescribeReply>();
     call->request.set_comm_descriptor(descriptor, 128);
+    call->request.set_shown(shown, 128);
     stub_->async()->Describe(&call->context, &call->request, &call->reply,
                              [this, call, hash](const grpc::Status& status) {
                                if (status.ok()) {
@@ -96,8 +97,9 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
                           [this, call](const grpc::Status&) { finish_call(); });
   }
 
-  void abort(const char* reason) {
+  void abort(std::uint32_t code, const char* reason) {
     auto call = begin<v1::AbortRequest, v1::AbortReply>();
+    call->request.set_code(code);
     call->request.set_reason(reason);
     stub_->async()->Abort(&call->context, &call->request, &call->reply,
                           [this, call](const grpc::Status&) { finish_call(); });
@@ -162,10 +164,9 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
       event.ops = message.left().ops();
       tell(event);
     } else if (message.has_ended()) {
-      const std::uint32_t code = message.ended().code();
-      const bool known = code <= static_cast<std::uint32_t>(ErrorCode::system);
-      end(Error{known ? static_cast<ErrorCode>(code) : ErrorCode::aborted,
-                message.ended().message()});
+      const ErrorCode code = cais::rpc::error_code_of(message.ended().code());
+      const bool itself = code == ErrorCode::unavailable;
+      end(Error{code, (itself ? whom() + ": " : "") + message.ended().message()});
     }
   }
 
@@ -232,9 +233,11 @@ constexpr CaisRpcApi api{
     .join = [](const char* address, const CaisRpcJoin* join, CaisRpcCallback callback,
                void* context) { return new CaisRpcClient(address, *join, callback, context); },
     .describe = [](CaisRpcClient* client, const unsigned char* descriptor,
-                   std::uint64_t hash) { client->describe(descriptor, hash); },
+                   const unsigned char* shown,
+                   std::uint64_t hash) { client->describe(descriptor, shown, hash); },
     .leave = [](CaisRpcClient* client, std::uint64_t ops) { client->leave(ops); },
-    .abort = [](CaisRpcClient* client, const char* reason) { client->abort(reason); },
+    .abort = [](CaisRpcClient* client, std::uint32_t code,
+                const char* reason) { client->abort(code, reason); },
     .destroy = [](CaisRpcClient* client) { delete client; },
 };
 

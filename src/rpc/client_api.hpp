@@ -49,14 +49,16 @@ struct CaisRpcApi {
   /// Begins to join; events tell how it goes. Never fails at once.
   CaisRpcClient* (*join)(const char* switch_address, const CaisRpcJoin* join,
                          CaisRpcCallback callback, void* context);
-  void (*describe)(CaisRpcClient* client, const unsigned char* descriptor, uint64_t hash);
+  /// `shown` is what a mismatch shows in the descriptor's place; both have 128 bytes.
+  void (*describe)(CaisRpcClient* client, const unsigned char* descriptor,
+                   const unsigned char* shown, uint64_t hash);
   void (*leave)(CaisRpcClient* client, uint64_t ops);
-  void (*abort)(CaisRpcClient* client, const char* reason);
+  void (*abort)(CaisRpcClient* client, uint32_t code, const char* reason);
   /// Ends the stream; no callback runs after its return.
   void (*destroy)(CaisRpcClient* client);
 };
 
-inline constexpr uint32_t cais_rpc_api_version = 1;
+inline constexpr uint32_t cais_rpc_api_version = 2;
 
 /// The name of the one symbol that the library exports, and its type.
 inline constexpr char cais_rpc_api_symbol[] = "cais_rpc_api";

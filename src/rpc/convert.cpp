@@ -111,6 +111,11 @@ Member from_proto(const v1::Member& member) {
                 Rank(static_cast<std::uint16_t>(member.rank()))};
 }
 
+ErrorCode error_code_of(std::uint32_t number) {
+  const bool known = number <= static_cast<std::uint32_t>(ErrorCode::system);
+  return known ? static_cast<ErrorCode>(number) : ErrorCode::aborted;
+}
+
 grpc::Status to_status(const Result<void>& result) {
   if (result.ok()) return grpc::Status::OK;
   return grpc::Status(code_of(result.error().code), result.error().message);

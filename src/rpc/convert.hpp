@@ -15,6 +15,9 @@ v1::StatusReply to_proto(const Status& status);
 Result<JoinRequest> from_proto(const v1::JoinRequest& request);
 Member from_proto(const v1::Member& member);
 
+/// The ErrorCode of that number; aborted where there is none.
+ErrorCode error_code_of(std::uint32_t number);
+
 /// The error as a gRPC status; the ErrorCode comes back by `to_error`.
 grpc::Status to_status(const Result<void>& result);
 /// `whom` is put before what gRPC itself says: it does not know the switch's name.

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "cais/v1/switch.grpc.pb.h"
@@ -17,6 +18,10 @@ constexpr std::size_t events_max = 1024;  // that a rank has not taken: then its
 constexpr int keepalive_ms = 2000;
 constexpr int keepalive_timeout_ms = 2000;
 constexpr int ping_interval_min_ms = 500;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 /// The stream of one rank. gRPC calls the On… functions; the registry calls send and close.
 class Stream final : public grpc::ServerWriteReactor<v1::SessionEvent>, public EventSink {
@@ -93,10 +98,9 @@ class Service final : public v1::SwitchManagement::CallbackService {
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context,
                                      const v1::DescribeRequest* request,
                                      v1::DescribeReply*) override {
-    const std::string& bytes = request->comm_descriptor();
-    return answer(context,
-                  management_.describe(from_proto(request->member()),
-                                       std::as_bytes(std::span(bytes.data(), bytes.size()))));
+    return answer(context, management_.describe(from_proto(request->member()),
+                                                bytes_of(request->comm_descriptor()),
+                                                bytes_of(request->shown())));
   }
   grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context,
                                   const v1::LeaveRequest* request, v1::LeaveReply*) override {
@@ -104,7 +108,8 @@ class Service final : public v1::SwitchManagement::CallbackService {
   }
   grpc::ServerUnaryReactor* Abort(grpc::CallbackServerContext* context,
                                   const v1::AbortRequest* request, v1::AbortReply*) override {
-    return answer(context, management_.abort(from_proto(request->member()), request->reason()));
+    return answer(context, management_.abort(from_proto(request->member()),
+                                             {error_code_of(request->code()), request->reason()}));
   }
   grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context, const v1::StatusRequest*,
                                    v1::StatusReply* reply) override {

@@ -84,9 +84,10 @@ class SwitchManagement {
   virtual Result<void> join(const JoinRequest& request, std::shared_ptr<EventSink> events) = 0;
   /// The stream behind `events` is no more: unless the rank has left before, it is lost (P19).
   virtual void gone(const EventSink& events) = 0;
-  virtual Result<void> describe(const Member& member, std::span<const std::byte> descriptor) = 0;
+  virtual Result<void> describe(const Member& member, std::span<const std::byte> descriptor,
+                                std::span<const std::byte> shown) = 0;
   virtual Result<void> leave(const Member& member, std::uint64_t ops) = 0;
-  virtual Result<void> abort(const Member& member, const std::string& reason) = 0;
+  virtual Result<void> abort(const Member& member, const Error& reason) = 0;
   virtual Status status() = 0;
 };
 

@@ -52,12 +52,16 @@ class Operation {
   DescriptorHash descriptor_hash{};
   nir::Plan plan;
   std::uint64_t op_seq = 0;  // counts the collectives of the group
+  /// The caller's collective, where this one is a step of it: what messages speak of. Null: itself.
+  const Operation* step_of = nullptr;
   /// Called once by the thread that finished it, after `done`; may be empty.
   std::function<void(const Operation&)> on_done;
   /// Whatever must stay alive until it is done (tensors).
   std::shared_ptr<void> keep_alive;
   /// For the transport's own use while the operation is under way.
   std::array<std::uint64_t, 8> transport_words{};
+
+  const Operation& callers() const { return step_of == nullptr ? *this : *step_of; }
 
   /// For transports: ends it. The communicator calls `on_done` afterwards.
   void finish(Result<void> outcome) {

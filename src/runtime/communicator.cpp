@@ -51,6 +51,7 @@ Result<std::unique_ptr<Transport>> make_mixed_transport(const Settings& settings
   local.name = fmt::format("{}/host{}", config.name, seat.host);
   local.rank = seat.index;
   local.ranks = static_cast<std::uint16_t>(hosts.members[seat.host].size());
+  local.outer_ranks = hosts.members[seat.host];
   auto inside = make_shm_transport(settings, local, rendezvous);
   if (!inside) return inside.error();
   mixed::Leg across;
@@ -59,6 +60,7 @@ Result<std::unique_ptr<Transport>> make_mixed_transport(const Settings& settings
     leaders.name = config.name + "/leaders";
     leaders.rank = seat.host;
     leaders.ranks = static_cast<std::uint16_t>(hosts.count());
+    for (const auto& members : hosts.members) leaders.outer_ranks.push_back(members.front());
     auto between = make_udp_transport(settings, leaders, rendezvous);
     if (!between) return between.error();
     across = leg_over(std::move(*between), settings, leaders);

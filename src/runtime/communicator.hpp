@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -21,6 +22,13 @@ struct GroupConfig {
   std::uint16_t rank = 0;
   std::uint16_t ranks = 1;
   Duration timeout = std::chrono::minutes(30);  // of each collective, and of coming together
+  /// Of a group inside another, such as the ranks of one host: each rank's number in that one, by
+  /// which messages name it. Empty: its own number.
+  std::vector<std::uint16_t> outer_ranks = {};
+
+  std::uint16_t outer_rank(std::size_t of) const {
+    return outer_ranks.empty() ? static_cast<std::uint16_t>(of) : outer_ranks[of];
+  }
 };
 
 /// Whether the caller of `start` will call `wait` at once.

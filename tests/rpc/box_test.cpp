@@ -92,6 +92,14 @@ TEST(Box, ExplainsMismatchToAll) {
   expect_all_free(box);
 }
 
+TEST(Box, NamesTheRankThatIsLate) {
+  Box box(2);
+  with_ranks({.ranks = 3, .switch_ip = box.address()}, [](TestRank& rank) {
+    check_all_reduce(rank, 10);
+    expect_late_rank(rank);
+  });
+}
+
 TEST(Box, TellsRanksThatItStops) {
   Box box(1);
   std::atomic<int> ready = 0;

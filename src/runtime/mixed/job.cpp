@@ -57,7 +57,17 @@ class Recipe {
   void broadcast();
   void all_gather();
   void reduce_scatter();
+  void all_to_all();
+  void gather();
+  void scatter();
   void barrier();
+
+  /// From the hosts' blocks, each padded to as many units as the largest host has ranks, to units
+  /// in rank order; and back.
+  std::function<void()> blocks_to_ranks(const std::byte* blocks, std::byte* units,
+                                        std::size_t unit) const;
+  std::function<void()> ranks_to_blocks(const std::byte* units, std::byte* blocks,
+                                        std::size_t unit) const;
 
   const Hosts& hosts_;
   const Seat seat_;
@@ -84,11 +94,18 @@ Job Recipe::make() {
     case OpKind::reduce_scatter:
       reduce_scatter();
       break;
+    case OpKind::all_to_all:
+      all_to_all();
+      break;
+    case OpKind::gather:
+      gather();
+      break;
+    case OpKind::scatter:
+      scatter();
+      break;
     case OpKind::barrier:
       barrier();
       break;
-    default:
-      CAIS_CHECK(!"has_job knows the kind");
   }
   return std::move(job_);
 }
@@ -103,6 +120,32 @@ Collective Recipe::part(OpKind kind, DType dtype, const void* send, void* recv,
   collective.count = count;
   if (wire::reduces(kind)) collective.reduce_op = sum_.partial_op();
   return collective;
+}
+
+std::function<void()> Recipe::blocks_to_ranks(const std::byte* blocks, std::byte* units,
+                                              std::size_t unit) const {
+  return [=, &hosts = hosts_] {
+    for (std::size_t host = 0; host < hosts.count(); ++host) {
+      const auto& ranks = hosts.members[host];
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        std::memcpy(units + ranks[i] * unit, blocks + (host * hosts.members_max() + i) * unit,
+                    unit);
+      }
+    }
+  };
+}
+
+std::function<void()> Recipe::ranks_to_blocks(const std::byte* units, std::byte* blocks,
+                                              std::size_t unit) const {
+  return [=, &hosts = hosts_] {
+    for (std::size_t host = 0; host < hosts.count(); ++host) {
+      const auto& ranks = hosts.members[host];
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        std::memcpy(blocks + (host * hosts.members_max() + i) * unit, units + ranks[i] * unit,
+                    unit);
+      }
+    }
+  };
 }
 
 /// Per piece: the host's ranks into their leader, the leaders among themselves, back to the host.
@@ -188,14 +231,7 @@ void Recipe::all_gather() {
         Where::across,
         part(OpKind::all_gather, wanted_.dtype, own, blocks, wanted_.count * hosts_.members_max()),
         gathered);
-    in_rank_order = [&hosts = hosts_, out, blocks, block, unit] {
-      for (std::size_t host = 0; host < hosts.count(); ++host) {
-        const auto& ranks = hosts.members[host];
-        for (std::size_t i = 0; i < ranks.size(); ++i) {
-          std::memcpy(out + ranks[i] * unit, blocks + host * block + i * unit, unit);
-        }
-      }
-    };
+    in_rank_order = blocks_to_ranks(blocks, out, unit);
   }
   add(Where::local,
       part(OpKind::broadcast, wanted_.dtype, nullptr, out, wanted_.count * hosts_.ranks()),
@@ -227,23 +263,119 @@ void Recipe::reduce_scatter() {
     std::byte* const by_host = allocate(hosts_.count() * padded * size_of(partial));
     std::byte* const own = allocate(padded * size_of(partial));
     results = allocate(members * wanted_.count * element_bytes_);
-    const auto by_host_order = [&hosts = hosts_, sums, by_host, unit] {
-      for (std::size_t host = 0; host < hosts.count(); ++host) {
-        const auto& ranks = hosts.members[host];
-        for (std::size_t i = 0; i < ranks.size(); ++i) {
-          std::memcpy(by_host + (host * hosts.members_max() + i) * unit, sums + ranks[i] * unit,
-                      unit);
-        }
-      }
-    };
     traded = add(Where::across, part(OpKind::reduce_scatter, partial, by_host, own, padded),
-                 reduced, by_host_order);
+                 reduced, ranks_to_blocks(sums, by_host, unit));
     finish = [sum = sum_, own, results, count = members * wanted_.count] {
       sum.finish(own, results, count);
     };
   }
   add(Where::local, part(OpKind::scatter, wanted_.dtype, results, wanted_.recv, wanted_.count),
       traded, std::move(finish));
+}
+
+/// The host's tensors to its leader; between the leaders, for each two hosts, the units from each
+/// rank of the one to each of the other; to each rank its own, in rank order.
+void Recipe::all_to_all() {
+  const std::size_t unit = wanted_.count * element_bytes_;
+  const std::size_t tensor = hosts_.ranks() * unit;
+  const std::size_t side = hosts_.members_max();
+  const std::size_t members = hosts_.members[seat_.host].size();
+  const std::size_t count = wanted_.count * hosts_.ranks();
+  std::byte* const sent = leads() ? allocate(members * tensor) : nullptr;
+  std::byte* const received = leads() ? allocate(members * tensor) : nullptr;
+  const std::size_t gathered =
+      add(Where::local, part(OpKind::gather, wanted_.dtype, wanted_.send, sent, count));
+  std::optional<std::size_t> traded;
+  std::function<void()> to_ranks;
+  if (leads()) {
+    const std::size_t block = side * side * unit;
+    std::byte* const out = allocate(hosts_.count() * block);
+    std::byte* const in = allocate(hosts_.count() * block);
+    const auto each = [=, &hosts = hosts_](auto&& copy) {
+      for (std::size_t host = 0; host < hosts.count(); ++host) {
+        for (std::size_t theirs = 0; theirs < hosts.members[host].size(); ++theirs) {
+          for (std::size_t ours = 0; ours < members; ++ours) {
+            copy(host * block, theirs, ours, ours * tensor + hosts.members[host][theirs] * unit);
+          }
+        }
+      }
+    };
+    const auto to_hosts = [=] {
+      each([=](std::size_t at, std::size_t theirs, std::size_t ours, std::size_t place) {
+        std::memcpy(out + at + (ours * side + theirs) * unit, sent + place, unit);
+      });
+    };
+    to_ranks = [=] {
+      each([=](std::size_t at, std::size_t theirs, std::size_t ours, std::size_t place) {
+        std::memcpy(received + place, in + at + (theirs * side + ours) * unit, unit);
+      });
+    };
+    traded = add(Where::across,
+                 part(OpKind::all_to_all, wanted_.dtype, out, in, wanted_.count * side * side),
+                 gathered, to_hosts);
+  }
+  add(Where::local, part(OpKind::scatter, wanted_.dtype, received, wanted_.recv, count), traded,
+      std::move(to_ranks));
+}
+
+/// The host's units to its leader, the hosts' blocks to that of the root's host; there all units,
+/// in rank order, to the root, and past the others.
+void Recipe::gather() {
+  const Seat root = seat_of(hosts_, wanted_.root.value);
+  const bool here = root.host == seat_.host;
+  const std::size_t unit = wanted_.count * element_bytes_;
+  const std::size_t block = hosts_.members_max() * unit;
+  std::byte* const own = leads() ? allocate(block) : nullptr;
+  std::byte* const blocks = leads() && here ? allocate(block * hosts_.count()) : nullptr;
+  const std::size_t gathered =
+      add(Where::local, part(OpKind::gather, wanted_.dtype, wanted_.send, own, wanted_.count));
+  std::optional<std::size_t> exchanged;
+  if (leads()) {
+    Collective across =
+        part(OpKind::gather, wanted_.dtype, own, blocks, wanted_.count * hosts_.members_max());
+    across.root = Rank(root.host);
+    exchanged = add(Where::across, across, gathered);
+  }
+  if (!here) return;
+  std::byte* const all = root.index == seat_.index ? static_cast<std::byte*>(wanted_.recv)
+                                                   : allocate(hosts_.ranks() * unit);
+  add(Where::local,
+      part(OpKind::broadcast, wanted_.dtype, nullptr, all, wanted_.count * hosts_.ranks()),
+      exchanged, leads() ? blocks_to_ranks(blocks, all, unit) : nullptr);
+}
+
+/// On the root's host all units to its leader, and past the others; the hosts' blocks to their
+/// leaders; to each rank its own.
+void Recipe::scatter() {
+  const Seat root = seat_of(hosts_, wanted_.root.value);
+  const bool here = root.host == seat_.host;
+  const std::size_t unit = wanted_.count * element_bytes_;
+  const std::size_t block = hosts_.members_max() * unit;
+  std::byte* all = nullptr;
+  std::optional<std::size_t> spread;
+  if (here) {
+    // Only read at the root, as a broadcast does.
+    all = root.index == seat_.index
+              ? const_cast<std::byte*>(static_cast<const std::byte*>(wanted_.send))
+              : allocate(hosts_.ranks() * unit);
+    Collective local =
+        part(OpKind::broadcast, wanted_.dtype, nullptr, all, wanted_.count * hosts_.ranks());
+    local.root = Rank(root.index);
+    spread = add(Where::local, local);
+  }
+  std::byte* own = nullptr;
+  std::optional<std::size_t> received;
+  if (leads()) {
+    own = allocate(block);
+    std::byte* const blocks = here ? allocate(block * hosts_.count()) : nullptr;
+    Collective across =
+        part(OpKind::scatter, wanted_.dtype, blocks, own, wanted_.count * hosts_.members_max());
+    across.root = Rank(root.host);
+    received =
+        add(Where::across, across, spread, here ? ranks_to_blocks(all, blocks, unit) : nullptr);
+  }
+  add(Where::local, part(OpKind::scatter, wanted_.dtype, own, wanted_.recv, wanted_.count),
+      received);
 }
 
 void Recipe::barrier() {
@@ -254,23 +386,6 @@ void Recipe::barrier() {
 }
 
 }  // namespace
-
-bool has_job(OpKind kind) {
-  switch (kind) {
-    case OpKind::all_reduce:
-    case OpKind::reduce:
-    case OpKind::broadcast:
-    case OpKind::all_gather:
-    case OpKind::reduce_scatter:
-    case OpKind::barrier:
-      return true;
-    case OpKind::all_to_all:
-    case OpKind::gather:
-    case OpKind::scatter:
-      return false;
-  }
-  return false;
-}
 
 Job make_job(const Hosts& hosts, Seat seat, Operation& operation) {
   return Recipe(hosts, seat, operation).make();

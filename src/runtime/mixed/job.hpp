@@ -36,9 +36,6 @@ struct Job {
   std::size_t next_across = 0;  // likewise
 };
 
-/// Whether `make_job` knows the kind.
-bool has_job(OpKind kind);
-
 /// The steps of the rank at `seat` for `operation`. The sum's shape is by host (P8): the ranks of a
 /// host in rank order, then the hosts in order, halves in float32 until the end.
 Job make_job(const Hosts& hosts, Seat seat, Operation& operation);

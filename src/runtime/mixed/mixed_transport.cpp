@@ -1,5 +1,7 @@
 #include "runtime/mixed/mixed_transport.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -26,7 +28,7 @@ MixedTransport::~MixedTransport() {
 
 bool MixedTransport::supports(const Collective& collective) const {
   // Only leaders have both legs; all legs compute the same sums, so the local one can answer.
-  return has_job(collective.kind) && local_.transport->supports(collective);
+  return local_.transport->supports(collective);
 }
 
 void MixedTransport::start(Operation& operation) {
@@ -102,6 +104,7 @@ Result<void> MixedTransport::begin(Job& job, Step& step) {
   step.operation->descriptor_hash = wire::hash(step.operation->descriptor);
   step.operation->plan = (*known)->plan;
   step.operation->op_seq = on.next_op_seq++;
+  step.operation->step_of = job.operation;
   on.transport->start(*step.operation);
   return {};
 }
@@ -130,8 +133,15 @@ void MixedTransport::abort(const Error& error) {
 }
 
 std::string MixedTransport::waiting_for() const {
-  std::string words = "on this host: " + local_.transport->waiting_for();
-  if (across_.transport) words += "; between hosts: " + across_.transport->waiting_for();
+  std::string words = local_.transport->waiting_for();
+  if (!across_.transport) {
+    return words + fmt::format(" (rank {} speaks for this host, and may itself wait for others)",
+                               hosts_.members[seat_.host].front());
+  }
+  const std::string across = across_.transport->waiting_for();
+  if (!across.empty()) {
+    words += (words.empty() ? "" : "; ") + ("between the first ranks of the hosts: " + across);
+  }
   return words;
 }
 

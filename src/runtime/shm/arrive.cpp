@@ -95,7 +95,7 @@ void Execution::publish_descriptor() {
   const std::uint64_t op_seq = operation_->op_seq;
   std::uint64_t& written = descriptor_written_[op_seq % arrival_generations];
   if (written == operation_->descriptor_hash.value) return;
-  memory_.descriptor(op_seq, rank_) = operation_->descriptor;
+  memory_.descriptor(op_seq, rank_) = operation_->callers().descriptor;
   written = operation_->descriptor_hash.value;
 }
 
@@ -135,10 +135,10 @@ bool Execution::all_agree() {
   const std::uint64_t ours = operation_->descriptor_hash.value;
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     if (memory_.arrival(op_seq, rank).descriptor_hash == ours) continue;
-    memory_.fail(
-        Error{ErrorCode::mismatch, wire::explain_mismatch(operation_->descriptor, Rank(rank_),
-                                                          memory_.descriptor(op_seq, rank),
-                                                          Rank(static_cast<std::uint16_t>(rank)))});
+    memory_.fail(Error{ErrorCode::mismatch,
+                       wire::explain_mismatch(
+                           operation_->callers().descriptor, Rank(group_.peers[rank_].outer_rank),
+                           memory_.descriptor(op_seq, rank), Rank(group_.peers[rank].outer_rank))});
     return false;
   }
   return true;

@@ -72,7 +72,8 @@ std::string key_of(const GroupConfig& config) { return "cais/shm/" + config.name
 Error not_arrived(const GroupConfig& config, const std::vector<std::optional<Arrived>>& arrived) {
   std::string missing;
   for (std::size_t rank = 1; rank < arrived.size(); ++rank) {
-    if (!arrived[rank]) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+    if (arrived[rank]) continue;
+    missing += (missing.empty() ? "" : ", ") + std::to_string(config.outer_rank(rank));
   }
   return Error{ErrorCode::timed_out,
                fmt::format("group \"{}\": rank(s) {} of {} did not come within {} s", config.name,
@@ -97,7 +98,7 @@ std::optional<Arrived> receive_hello(io::LocalSocket& socket, const GroupConfig&
 }
 
 /// The group that `shape`, `segment` and what all ranks said make.
-Result<Group> assemble(std::uint16_t rank, const GroupShape& shape, io::Segment segment,
+Result<Group> assemble(const GroupConfig& config, const GroupShape& shape, io::Segment segment,
                        std::vector<Arrived> all) {
   if (segment.bytes() < GroupMemory::bytes_needed(shape)) {
     return Error{ErrorCode::malformed, "the segment of rank 0 is too small for its group"};
@@ -108,7 +109,8 @@ Result<Group> assemble(std::uint16_t rank, const GroupShape& shape, io::Segment 
   std::vector<io::Fd> pidfds;
   for (Arrived& arrived : all) {
     CPU_OR(&cores, &cores, &arrived.hello.cores);
-    Peer peer{arrived.hello.pid, arrived.hello.host.data(), nullptr};
+    Peer peer{config.outer_rank(peers.size()), arrived.hello.pid, arrived.hello.host.data(),
+              nullptr};
     if (arrived.arena) {
       auto arena = io::map_arena(std::move(arrived.arena));
       if (!arena) return arena.error();
@@ -117,7 +119,7 @@ Result<Group> assemble(std::uint16_t rank, const GroupShape& shape, io::Segment 
     peers.push_back(std::move(peer));
     pidfds.push_back(std::move(arrived.pidfd));
   }
-  return Group{rank, GroupMemory(std::move(segment), shape), std::move(peers),
+  return Group{config.rank, GroupMemory(std::move(segment), shape), std::move(peers),
                io::ProcessWatch(std::move(pidfds)), static_cast<std::uint32_t>(CPU_COUNT(&cores))};
 }
 
@@ -187,15 +189,15 @@ Result<Group> lead(const Settings& settings, const GroupConfig& config, Rendezvo
     // A rank that died meanwhile is seen through its pidfd, by all, at the first collective.
     (void)send_welcome(sockets[rank], shape, *segment, all);
   }
-  return assemble(0, shape, std::move(*segment), std::move(all));
+  return assemble(config, shape, std::move(*segment), std::move(all));
 }
 
 /// Takes rank 0's message apart.
 Result<Group> read_welcome(io::LocalMessage message, const GroupConfig& config) {
   const Error malformed{ErrorCode::malformed,
-                        fmt::format("group \"{}\": rank 0 is of another version of CAIS, or has "
+                        fmt::format("group \"{}\": rank {} is of another version of CAIS, or has "
                                     "another number of ranks than {}",
-                                    config.name, config.ranks)};
+                                    config.name, config.outer_rank(0), config.ranks)};
   Welcome welcome{};
   if (message.bytes.size() != sizeof(Welcome) + config.ranks * sizeof(Hello)) return malformed;
   std::memcpy(&welcome, message.bytes.data(), sizeof(Welcome));
@@ -215,7 +217,7 @@ Result<Group> read_welcome(io::LocalMessage message, const GroupConfig& config) 
   }
   auto segment = io::Segment::map(std::move(message.fds[0]));
   if (!segment) return segment.error();
-  return assemble(config.rank, welcome.shape, std::move(*segment), std::move(all));
+  return assemble(config, welcome.shape, std::move(*segment), std::move(all));
 }
 
 Result<Group> join(const Settings& settings, const GroupConfig& config, Rendezvous& rendezvous) {
@@ -224,8 +226,9 @@ Result<Group> join(const Settings& settings, const GroupConfig& config, Rendezvo
   if (!name) return name.error();
   auto socket = io::LocalSocket::connect(*name);
   if (!socket) {
-    return Error{ErrorCode::unavailable, fmt::format("group \"{}\": rank 0 is gone ({})",
-                                                     config.name, socket.error().message)};
+    return Error{ErrorCode::unavailable,
+                 fmt::format("group \"{}\": rank {} is gone ({})", config.name,
+                             config.outer_rank(0), socket.error().message)};
   }
   auto own = own_arrival(settings, config);
   if (!own) return own.error();
@@ -237,14 +240,15 @@ Result<Group> join(const Settings& settings, const GroupConfig& config, Rendezvo
   auto message = socket->receive(deadline);
   if (!message && message.error().code == ErrorCode::timed_out) {
     return Error{ErrorCode::timed_out,
-                 fmt::format("group \"{}\": not all of its {} ranks came within {} s; rank 0 says "
+                 fmt::format("group \"{}\": not all of its {} ranks came within {} s; rank {} says "
                              "which",
-                             config.name, config.ranks, config.timeout.count() / 1'000'000'000)};
+                             config.name, config.ranks, config.timeout.count() / 1'000'000'000,
+                             config.outer_rank(0))};
   }
   if (!message) {
     return Error{ErrorCode::unavailable,
-                 fmt::format("group \"{}\": rank 0 gave up or died before all ranks were there",
-                             config.name)};
+                 fmt::format("group \"{}\": rank {} gave up or died before all ranks were there",
+                             config.name, config.outer_rank(0))};
   }
   return read_welcome(std::move(*message), config);
 }

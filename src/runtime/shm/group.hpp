@@ -22,7 +22,8 @@ namespace cais::runtime::shm {
 
 /// What a rank knows of another (and of itself).
 struct Peer {
-  std::int32_t pid = 0;  // in its own namespace: for people
+  std::uint16_t outer_rank = 0;  // GroupConfig::outer_rank: for people
+  std::int32_t pid = 0;          // in its own namespace: for people
   std::string host;
   std::shared_ptr<const io::Segment> arena;  // null: it has none, or none that we can map
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/relax.hpp"
 #include "io/clock.hpp"
 
 namespace cais::runtime::shm {
@@ -22,8 +23,6 @@ constexpr int spins_between_yields = 16;
 
 // What shared memory moves at once has no size of its own: the descriptor gets a common one.
 constexpr std::uint32_t fragment_bytes_default = 16 * 1024;
-
-void relax() { __builtin_ia32_pause(); }
 
 }  // namespace
 
@@ -127,11 +126,12 @@ void ShmTransport::look_at_peers(const Blocked& blocked) {
 
 Error ShmTransport::lost(std::size_t rank, const char* how) const {
   const Peer& peer = group_.peers[rank];
+  const Operation& oldest = operations_.front()->callers();
   return Error{
       ErrorCode::rank_lost,
-      fmt::format("rank {} (pid {} on host {}) {} while rank {} waited in collective {}, {}", rank,
-                  peer.pid, peer.host, how, group_.rank, operations_.front()->op_seq,
-                  wire::to_string(operations_.front()->descriptor))};
+      fmt::format("rank {} (pid {} on host {}) {} while rank {} waited in collective {}, {}",
+                  peer.outer_rank, peer.pid, peer.host, how, group_.peers[group_.rank].outer_rank,
+                  oldest.op_seq, wire::to_string(oldest.descriptor))};
 }
 
 void ShmTransport::abort(const Error& error) { group_.memory.fail(error); }
@@ -142,9 +142,10 @@ std::string ShmTransport::waiting_for() const {
   const std::uint64_t missing = execution_.missing_ranks();
   for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
     if ((missing >> rank & 1) == 0) continue;
-    ranks += fmt::format("{}{} (pid {})", ranks.empty() ? "" : ", ", rank, group_.peers[rank].pid);
+    const Peer& peer = group_.peers[rank];
+    ranks += fmt::format("{}{} (pid {})", ranks.empty() ? "" : ", ", peer.outer_rank, peer.pid);
   }
-  const Operation& oldest = *operations_.front();
+  const Operation& oldest = operations_.front()->callers();
   return fmt::format("collective {}, {}: {}", oldest.op_seq, wire::to_string(oldest.descriptor),
                      ranks.empty() ? "all ranks are in it, but not done"
                                    : "rank(s) " + ranks + " have not arrived");

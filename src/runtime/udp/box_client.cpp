@@ -78,6 +78,7 @@ Result<std::unique_ptr<BoxClient>> BoxClient::join(const BoxJoin& request, Insta
 BoxClient::BoxClient(const CaisRpcApi& api, io::Waker waker, const BoxJoin& request)
     : api_(api),
       waker_(std::move(waker)),
+      switch_address_("the cais-switch at " + request.switch_address),
       peers_here_(request.ranks == 64 ? ~0ull : (std::uint64_t{1} << request.ranks) - 1) {
   peers_here_ &= ~(std::uint64_t{1} << request.rank.value);
   const CaisRpcJoin join{
@@ -149,12 +150,17 @@ void BoxClient::take(const CaisRpcEvent& event) {
   waker_.wake();
 }
 
-void BoxClient::describe(const wire::CommDescriptor& descriptor, DescriptorHash hash) {
+void BoxClient::describe(const wire::CommDescriptor& descriptor, DescriptorHash hash,
+                         const wire::CommDescriptor& shown) {
   const auto bytes = wire::as_bytes(descriptor);
-  api_.describe(client_, reinterpret_cast<const unsigned char*>(bytes.data()), hash.value);
+  const auto bytes_shown = wire::as_bytes(shown);
+  api_.describe(client_, reinterpret_cast<const unsigned char*>(bytes.data()),
+                reinterpret_cast<const unsigned char*>(bytes_shown.data()), hash.value);
 }
 
-void BoxClient::abort(const std::string& reason) { api_.abort(client_, reason.c_str()); }
+void BoxClient::abort(const Error& reason) {
+  api_.abort(client_, static_cast<std::uint32_t>(reason.code), reason.message.c_str());
+}
 void BoxClient::leave(std::uint64_t ops) { api_.leave(client_, ops); }
 void BoxClient::progress() { waker_.clear(); }
 

@@ -47,9 +47,11 @@ class BoxClient final : public Management {
 
   const BoxSession& session() const { return session_; }
 
-  void describe(const wire::CommDescriptor& descriptor, DescriptorHash hash) override;
+  void describe(const wire::CommDescriptor& descriptor, DescriptorHash hash,
+                const wire::CommDescriptor& shown) override;
   void report(const wire::Mismatch&) override {}  // the switch tells all ranks by itself
-  void abort(const std::string& reason) override;
+  std::string not_yet_described(DescriptorHash) const override { return switch_address_; }
+  void abort(const Error& reason) override;
   void leave(std::uint64_t ops) override;
   void progress() override;
   bool poll_event(ManagementEvent& out) override;
@@ -64,6 +66,7 @@ class BoxClient final : public Management {
 
   const CaisRpcApi& api_;
   io::Waker waker_;
+  const std::string switch_address_;
   std::uint64_t peers_here_;  // bit r: rank r has neither left nor been lost
   BoxSession session_;
 

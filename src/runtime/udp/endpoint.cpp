@@ -100,6 +100,17 @@ bool Endpoint::receive() {
   return count != 0;
 }
 
+HeldUpBy Endpoint::held_up_by() const {
+  HeldUpBy who;
+  for (std::uint8_t lane = 0; lane < config_.agent.lanes; ++lane) {
+    const std::optional<std::uint64_t> ranks = agent_.waits_for(Lane(lane));
+    if (!ranks) continue;
+    who.ranks |= *ranks;
+    if (*ranks == 0) who.servers |= std::uint64_t{1} << config_.lane_servers[lane];
+  }
+  return who;
+}
+
 std::string Endpoint::summary() const {
   const agent::Counters& agent = agent_.counters();
   std::string text = fmt::format(

@@ -30,6 +30,12 @@ struct EndpointConfig {
   std::uint32_t payload_bytes_max = 0;  // of one fragment
 };
 
+/// P16: who holds up what is under way.
+struct HeldUpBy {
+  std::uint64_t ranks = 0;    // bit r: a switch lacks the contribution of rank r
+  std::uint64_t servers = 0;  // bit i: addresses[i] has not answered
+};
+
 struct EndpointCounters {
   std::uint64_t from_strangers = 0;  // results from an address that is none of ours: dropped
 };
@@ -53,6 +59,8 @@ class Endpoint {
   /// What to wait for before the next progress(), and until when.
   pollfd waits_for() const;
   Instant deadline() const { return agent_.deadline(); }
+
+  HeldUpBy held_up_by() const;
 
   /// What was sent, repeated, dropped, in one line for the log.
   std::string summary() const;

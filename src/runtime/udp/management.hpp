@@ -25,7 +25,7 @@ namespace cais::runtime {
 struct Described {
   DescriptorHash descriptor;
 };
-/// P12, with what is needed to explain it.
+/// P12, with what is needed to explain it. The ranks are of the group.
 struct Refused {
   Rank first, second;
   wire::CommDescriptor first_descriptor, second_descriptor;
@@ -44,9 +44,14 @@ using ManagementEvent = std::variant<Described, Refused, Left, Ended>;
 class Management {
  public:
   virtual ~Management() = default;
-  virtual void describe(const wire::CommDescriptor& descriptor, DescriptorHash hash) = 0;
+  /// `shown` is what a mismatch shows in the place of `descriptor`: the collective that it is a
+  /// step of, or the same.
+  virtual void describe(const wire::CommDescriptor& descriptor, DescriptorHash hash,
+                        const wire::CommDescriptor& shown) = 0;
   virtual void report(const wire::Mismatch& mismatch) = 0;
-  virtual void abort(const std::string& reason) = 0;
+  /// Whose switch has not said that it knows the descriptor, in words.
+  virtual std::string not_yet_described(DescriptorHash hash) const = 0;
+  virtual void abort(const Error& reason) = 0;
   virtual void leave(std::uint64_t ops) = 0;
   virtual void progress() = 0;
   virtual bool poll_event(ManagementEvent& out) = 0;

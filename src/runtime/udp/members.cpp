@@ -43,7 +43,7 @@ Result<Member> decode(const std::string& text, std::size_t rank) {
   return member;
 }
 
-Error where(const Error& error, std::size_t rank) {
+Error where(const Error& error, std::uint16_t rank) {
   return Error{error.code, "rank " + std::to_string(rank) + " did not come: " + error.message};
 }
 
@@ -54,6 +54,14 @@ std::string Member::name(std::size_t rank) const {
          std::to_string(process) + ")";
 }
 
+std::string names_in(const std::vector<std::string>& names, std::uint64_t ranks) {
+  std::string list;
+  for (std::size_t rank = 0; rank < names.size(); ++rank) {
+    if ((ranks >> rank & 1) != 0) list += (list.empty() ? "" : ", ") + names[rank];
+  }
+  return list;
+}
+
 Result<std::vector<Member>> exchange_members(Rendezvous& rendezvous, const GroupConfig& group,
                                              const Member& self) {
   Result<void> set = rendezvous.set(key(group, "member", group.rank), encode(self));
@@ -61,14 +69,14 @@ Result<std::vector<Member>> exchange_members(Rendezvous& rendezvous, const Group
   std::vector<Member> members;
   for (std::size_t rank = 0; rank < group.ranks; ++rank) {
     Result<std::string> text = rendezvous.get(key(group, "member", rank), group.timeout);
-    if (!text) return where(text.error(), rank);
-    Result<Member> member = decode(*text, rank);
+    if (!text) return where(text.error(), group.outer_rank(rank));
+    Result<Member> member = decode(*text, group.outer_rank(rank));
     if (!member) return member.error();
     if (member->switch_ip != self.switch_ip) {
       return Error{ErrorCode::invalid_argument,
                    "CAIS_SWITCH_IP must be the same at all ranks, but is '" + member->switch_ip +
-                       "' at " + member->name(rank) + " and '" + self.switch_ip + "' at rank " +
-                       std::to_string(group.rank)};
+                       "' at " + member->name(group.outer_rank(rank)) + " and '" + self.switch_ip +
+                       "' at rank " + std::to_string(group.outer_rank(group.rank))};
     }
     members.push_back(std::move(*member));
   }
@@ -82,12 +90,13 @@ Result<std::uint32_t> agree_on_least(Rendezvous& rendezvous, const GroupConfig& 
   std::uint32_t least = value;
   for (std::size_t rank = 0; rank < group.ranks; ++rank) {
     Result<std::string> text = rendezvous.get(key(group, what, rank), group.timeout);
-    if (!text) return where(text.error(), rank);
+    if (!text) return where(text.error(), group.outer_rank(rank));
     std::uint32_t theirs = 0;
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), theirs);
     if (error != std::errc() || end != text->data() + text->size()) {
-      return Error{ErrorCode::malformed, "rank " + std::to_string(rank) + " published '" + *text +
-                                             "' as its " + std::string(what)};
+      return Error{ErrorCode::malformed, "rank " + std::to_string(group.outer_rank(rank)) +
+                                             " published '" + *text + "' as its " +
+                                             std::string(what)};
     }
     least = std::min(least, theirs);
   }

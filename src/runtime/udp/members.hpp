@@ -28,6 +28,9 @@ struct Member {
   std::string name(std::size_t rank) const;
 };
 
+/// "rank 1 (…), rank 4 (…)": the names of the ranks in a bitmap.
+std::string names_in(const std::vector<std::string>& names, std::uint64_t ranks);
+
 /// Sets this rank's entry and waits for all others.
 Result<std::vector<Member>> exchange_members(Rendezvous& rendezvous, const GroupConfig& group,
                                              const Member& self);

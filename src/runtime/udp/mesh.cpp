@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/switching/limits.hpp"
+#include "runtime/udp/members.hpp"
 
 namespace cais::runtime {
 namespace {
@@ -39,23 +40,25 @@ void Mesh::broadcast(const mesh::Message& message) {
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) send(rank, message);
 }
 
-bool Mesh::define(const wire::CommDescriptor& descriptor, DescriptorHash hash) {
+bool Mesh::define(const wire::CommDescriptor& descriptor, DescriptorHash hash,
+                  const wire::CommDescriptor& shown) {
   if (known_.contains(hash.value)) return true;
   Result<void> defined = define_(descriptor);
   if (!defined) {
     fail(defined.error());
     return false;
   }
-  known_[hash.value] = Knowledge{descriptor, bit(config_.rank.value), false};
+  known_[hash.value] = Knowledge{shown, bit(config_.rank.value), false};
   return true;
 }
 
-void Mesh::describe(const wire::CommDescriptor& descriptor, DescriptorHash hash) {
-  if (!define(descriptor, hash)) return;
+void Mesh::describe(const wire::CommDescriptor& descriptor, DescriptorHash hash,
+                    const wire::CommDescriptor& shown) {
+  if (!define(descriptor, hash, shown)) return;
   Knowledge& knowledge = known_[hash.value];
   knowledge.asked = true;
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-    if ((knowledge.ranks & bit(rank)) == 0) send(rank, mesh::Describe{descriptor});
+    if ((knowledge.ranks & bit(rank)) == 0) send(rank, mesh::Describe{descriptor, shown});
   }
   learn(hash, 0);
 }
@@ -75,10 +78,16 @@ void Mesh::report(const wire::Mismatch& mismatch) {
   const auto first = known_.find(mismatch.first_descriptor.value);
   const auto second = known_.find(mismatch.second_descriptor.value);
   if (ended_ || first == known_.end() || second == known_.end()) return;
-  const mesh::Mismatch message{mismatch.first, mismatch.second, first->second.descriptor,
-                               second->second.descriptor};
+  const mesh::Mismatch message{mismatch.first, mismatch.second, first->second.shown,
+                               second->second.shown};
   broadcast(message);
   take(config_.rank.value, message);  // ends the session here too
+}
+
+std::string Mesh::not_yet_described(DescriptorHash hash) const {
+  const auto found = known_.find(hash.value);
+  const std::uint64_t known = found == known_.end() ? 0 : found->second.ranks;
+  return names_in(config_.names, all_ranks_ & ~known);
 }
 
 void Mesh::fail(const Error& error) {
@@ -88,9 +97,9 @@ void Mesh::fail(const Error& error) {
   events_.push_back(Ended{error});
 }
 
-void Mesh::abort(const std::string& reason) {
-  fail(Error{ErrorCode::aborted,
-             config_.names[config_.rank.value] + " aborted the group: " + reason});
+void Mesh::abort(const Error& reason) {
+  fail(Error{reason.code,
+             config_.names[config_.rank.value] + " aborted the group: " + reason.message});
 }
 
 void Mesh::leave(std::uint64_t ops) { broadcast(mesh::Bye{ops}); }
@@ -159,7 +168,7 @@ void Mesh::take(std::size_t rank, const mesh::Message& message) {
   if (ended_ && !std::holds_alternative<mesh::Bye>(message)) return;
   if (const auto* describe = std::get_if<mesh::Describe>(&message)) {
     const DescriptorHash hash = wire::hash(describe->descriptor);
-    if (!define(describe->descriptor, hash)) return;
+    if (!define(describe->descriptor, hash, describe->shown)) return;
     send(rank, mesh::Defined{hash});
     learn(hash, bit(rank));
   } else if (const auto* defined = std::get_if<mesh::Defined>(&message)) {

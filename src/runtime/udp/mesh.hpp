@@ -35,10 +35,12 @@ class Mesh final : public Management {
   static Result<std::unique_ptr<Mesh>> connect(MeshConfig config, io::Listener listener,
                                                Define define, Instant deadline);
 
-  void describe(const wire::CommDescriptor& descriptor, DescriptorHash hash) override;
+  void describe(const wire::CommDescriptor& descriptor, DescriptorHash hash,
+                const wire::CommDescriptor& shown) override;
   /// Every rank's switch was told of every descriptor (P14), so that each can explain it.
   void report(const wire::Mismatch& mismatch) override;
-  void abort(const std::string& reason) override;
+  std::string not_yet_described(DescriptorHash hash) const override;
+  void abort(const Error& reason) override;
   void leave(std::uint64_t ops) override;
   void progress() override;
   bool poll_event(ManagementEvent& out) override;
@@ -56,7 +58,7 @@ class Mesh final : public Management {
     bool waits_to_write = false;
   };
   struct Knowledge {
-    wire::CommDescriptor descriptor;
+    wire::CommDescriptor shown;
     std::uint64_t ranks = 0;  // bit r: the switch at rank r knows it
     bool asked = false;       // a Described is due
   };
@@ -69,7 +71,8 @@ class Mesh final : public Management {
   void take(std::size_t rank, const mesh::Message& message);
   void lose(std::size_t rank);
   void learn(DescriptorHash hash, std::uint64_t ranks);
-  bool define(const wire::CommDescriptor& descriptor, DescriptorHash hash);
+  bool define(const wire::CommDescriptor& descriptor, DescriptorHash hash,
+              const wire::CommDescriptor& shown);
 
   MeshConfig config_;
   std::vector<Peer> peers_;  // by rank; this rank's own is never used

@@ -73,7 +73,16 @@ Hello read_hello(Reader& in) {
 
 void write(Writer&, const Welcome&) {}
 
-void write(Writer& out, const Describe& describe) { out.descriptor(describe.descriptor); }
+void write(Writer& out, const Describe& describe) {
+  out.descriptor(describe.descriptor);
+  out.descriptor(describe.shown);
+}
+Describe read_describe(Reader& in) {
+  Describe describe{};
+  describe.descriptor = in.descriptor();
+  describe.shown = in.descriptor();
+  return describe;
+}
 
 void write(Writer& out, const Defined& defined) { out.number(defined.descriptor.value); }
 
@@ -111,7 +120,7 @@ Result<Message> read(std::uint8_t kind, Reader& in) {
     case 1:
       return Message(Welcome{});
     case 2:
-      return Message(Describe{in.descriptor()});
+      return Message(read_describe(in));
     case 3:
       return Message(Defined{DescriptorHash(in.number<std::uint64_t>())});
     case 4:

@@ -23,6 +23,7 @@ struct Welcome {};
 /// "Define this at your switch." The answer is Defined.
 struct Describe {
   wire::CommDescriptor descriptor;
+  wire::CommDescriptor shown;  // to a user, in its place
 };
 /// "My switch knows it."
 struct Defined {

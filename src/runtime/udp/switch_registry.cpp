@@ -55,8 +55,7 @@ SwitchRegistry::~SwitchRegistry() {
 void SwitchRegistry::end_all() {
   const std::scoped_lock lock(mutex_);
   while (!sessions_.empty()) {
-    end(SessionId(sessions_.begin()->first),
-        Error{ErrorCode::unavailable, "the cais-switch is shutting down"});
+    end(SessionId(sessions_.begin()->first), Error{ErrorCode::unavailable, "it is shutting down"});
   }
 }
 
@@ -197,19 +196,22 @@ Result<SwitchRegistry::Session*> SwitchRegistry::session_of(const rpc::Member& m
 }
 
 Result<void> SwitchRegistry::describe(const rpc::Member& member,
-                                      std::span<const std::byte> descriptor) {
+                                      std::span<const std::byte> descriptor,
+                                      std::span<const std::byte> shown) {
   Result<wire::CommDescriptor> parsed = wire::parse_descriptor(descriptor);
   if (!parsed) return parsed.error();
+  if (Result<wire::CommDescriptor> readable = wire::parse_descriptor(shown); !readable) {
+    return readable.error();
+  }
   const std::scoped_lock lock(mutex_);
   Result<Session*> session = session_of(member);
   if (!session) return session.error();
   const std::uint64_t hash = wire::hash(*parsed).value;
-  if ((*session)->descriptors.contains(hash)) return {};
+  if ((*session)->shown.contains(hash)) return {};
   for (const auto& worker : workers_) {
     if (Result<void> defined = worker->define(member.session, *parsed); !defined) return defined;
   }
-  (*session)->descriptors[hash].assign(reinterpret_cast<const char*>(descriptor.data()),
-                                       descriptor.size());
+  (*session)->shown[hash].assign(reinterpret_cast<const char*>(shown.data()), shown.size());
   return {};
 }
 
@@ -226,19 +228,19 @@ Result<void> SwitchRegistry::leave(const rpc::Member& member, std::uint64_t ops)
   return {};
 }
 
-Result<void> SwitchRegistry::abort(const rpc::Member& member, const std::string& reason) {
+Result<void> SwitchRegistry::abort(const rpc::Member& member, const Error& reason) {
   const std::scoped_lock lock(mutex_);
   Result<Session*> session = session_of(member);
   if (!session) return session.error();
-  end(member.session, Error{ErrorCode::aborted, (*session)->ranks[member.rank.value].name +
-                                                    " aborted the group: " + reason});
+  end(member.session, Error{reason.code, (*session)->ranks[member.rank.value].name +
+                                             " aborted the group: " + reason.message});
   return {};
 }
 
 void SwitchRegistry::take_mismatch(const switching::MismatchEvent& event) {
   const auto found = sessions_.find(event.session.value);
   if (found == sessions_.end()) return;
-  const auto& known = found->second.descriptors;
+  const auto& known = found->second.shown;
   const auto first = known.find(event.first_descriptor.value);
   const auto second = known.find(event.second_descriptor.value);
   if (first == known.end() || second == known.end()) return;

@@ -39,9 +39,10 @@ class SwitchRegistry final : public rpc::SwitchManagement {
   Result<void> join(const rpc::JoinRequest& request,
                     std::shared_ptr<rpc::EventSink> events) override;
   void gone(const rpc::EventSink& events) override;
-  Result<void> describe(const rpc::Member& member, std::span<const std::byte> descriptor) override;
+  Result<void> describe(const rpc::Member& member, std::span<const std::byte> descriptor,
+                        std::span<const std::byte> shown) override;
   Result<void> leave(const rpc::Member& member, std::uint64_t ops) override;
-  Result<void> abort(const rpc::Member& member, const std::string& reason) override;
+  Result<void> abort(const rpc::Member& member, const Error& reason) override;
   rpc::Status status() override;
 
   /// Ends every session; its ranks hear that the switch is shutting down.
@@ -61,8 +62,8 @@ class SwitchRegistry final : public rpc::SwitchManagement {
     std::uint32_t window_fragments = 0;
     std::uint64_t tag_seed = 0;
     std::vector<Participant> ranks;
-    std::unordered_map<std::uint64_t, std::string> descriptors;  // 128 bytes by hash
-    bool open = false;                                           // at the workers
+    std::unordered_map<std::uint64_t, std::string> shown;  // 128 bytes by descriptor hash
+    bool open = false;                                     // at the workers
   };
   using Sessions = std::map<std::uint32_t, Session>;
 

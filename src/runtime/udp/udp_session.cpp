@@ -49,7 +49,7 @@ void UdpSession::start(Operation& operation) {
   waiting_.push_back({started_++, &operation});
   const DescriptorHash hash = operation.descriptor_hash;
   if (described_.try_emplace(hash.value, Known::asked).second) {
-    management_->describe(operation.descriptor, hash);
+    management_->describe(operation.descriptor, hash, operation.callers().descriptor);
     take_management_events();
   }
   fail_if_peers_left();
@@ -90,7 +90,7 @@ bool UdpSession::spin(pollfd socket, Duration limit) const {
 
 void UdpSession::abort(const Error& error) {
   const std::scoped_lock lock(mutex_);
-  if (!failed_) management_->abort(error.message);
+  if (!failed_) management_->abort(error);
   fail(error);
   woken_ = true;
   waker_.wake();
@@ -142,17 +142,21 @@ bool UdpSession::take_management_events() {
     if (const auto* described = std::get_if<Described>(&event)) {
       described_[described->descriptor.value] = Known::yes;
     } else if (const auto* left = std::get_if<Left>(&event)) {
-      left_after_[left->rank.value] = left->ops;
+      if (left->rank.value < left_after_.size()) left_after_[left->rank.value] = left->ops;
       fail_if_peers_left();
     } else if (const auto* refused = std::get_if<Refused>(&event)) {
       fail(Error{ErrorCode::mismatch,
-                 wire::explain_mismatch(refused->first_descriptor, refused->first,
-                                        refused->second_descriptor, refused->second)});
+                 wire::explain_mismatch(refused->first_descriptor, outer_rank(refused->first),
+                                        refused->second_descriptor, outer_rank(refused->second))});
     } else if (const auto* ended = std::get_if<Ended>(&event)) {
       fail(ended->error);
     }
   }
   return moved;
+}
+
+Rank UdpSession::outer_rank(Rank rank) const {
+  return rank.value < config_.outer_ranks.size() ? config_.outer_ranks[rank.value] : rank;
 }
 
 void UdpSession::take_packet_events() {
@@ -210,7 +214,7 @@ void UdpSession::fail_if_peers_left() {
                       config_.names[rank] + " left the group in order after " +
                           std::to_string(*ops) + " collectives, but this rank has started " +
                           std::to_string(started_) + ": all ranks must call the same ones"};
-    management_->abort(error.message);
+    management_->abort(error);
     return fail(error);
   }
 }

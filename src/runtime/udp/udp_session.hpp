@@ -25,7 +25,9 @@ struct UdpSessionConfig {
   std::uint16_t ranks = 1;
   std::uint8_t lanes = 1;
   std::uint32_t fragment_bytes = 16;
-  std::vector<std::string> names;  // of the ranks, for people
+  std::vector<Rank> outer_ranks;          // GroupConfig::outer_rank of each rank
+  std::vector<std::string> names;         // of the ranks, for people
+  std::vector<std::string> server_names;  // of Endpoint's addresses: ranks, or the box
   telemetry::Log log;
   Duration spin{};  // before a wait sleeps
 };
@@ -44,6 +46,7 @@ class UdpSession final : public Transport {
   bool progress() override;
   void wait(Duration limit) override;
   void abort(const Error& error) override;
+  std::string waiting_for() const override;
 
  private:
   enum class Known : std::uint8_t { asked, yes };
@@ -61,6 +64,8 @@ class UdpSession final : public Transport {
   void fail(const Error& error);
   void fail_if_peers_left();
   Duration time_to_wait(Duration limit) const;
+  std::string who_is_late() const;
+  Rank outer_rank(Rank rank) const;
 
   bool spin(pollfd socket, Duration limit) const;  // true: the socket is ready
 
@@ -69,7 +74,7 @@ class UdpSession final : public Transport {
   void linger();
 
   const UdpSessionConfig config_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unique_ptr<Endpoint> endpoint_;  // gone once the session has failed
   std::unique_ptr<Management> management_;
   std::optional<Error> failed_;

@@ -48,10 +48,10 @@ Member describe_self(const Settings& settings, const io::Address& udp, const io:
   return self;
 }
 
-std::vector<std::string> names_of(const std::vector<Member>& members) {
+std::vector<std::string> names_of(const GroupConfig& group, const std::vector<Member>& members) {
   std::vector<std::string> names;
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    names.push_back(members[rank].name(rank));
+    names.push_back(members[rank].name(group.outer_rank(rank)));
   }
   return names;
 }
@@ -80,6 +80,7 @@ Result<std::unique_ptr<io::DatagramSocket>> open_socket(const Making& making,
 
 Result<std::unique_ptr<Transport>> begin_session(const Making& making, const EndpointConfig& config,
                                                  std::vector<std::string> names,
+                                                 std::vector<std::string> server_names,
                                                  std::unique_ptr<Endpoint> endpoint,
                                                  std::unique_ptr<Management> management) {
   Result<io::Waker> waker = io::Waker::open();
@@ -92,9 +93,13 @@ Result<std::unique_ptr<Transport>> begin_session(const Making& making, const End
   UdpSessionConfig session;
   session.rank = Rank(making.group.rank);
   session.ranks = making.group.ranks;
+  for (std::size_t rank = 0; rank < session.ranks; ++rank) {
+    session.outer_ranks.emplace_back(making.group.outer_rank(rank));
+  }
   session.lanes = config.agent.lanes;
   session.fragment_bytes = config.payload_bytes_max;
   session.names = std::move(names);
+  session.server_names = std::move(server_names);
   session.log = making.log;
   session.spin = std::chrono::microseconds(making.settings.spin_us);
   return std::unique_ptr<Transport>(std::make_unique<UdpSession>(
@@ -129,7 +134,7 @@ MeshConfig mesh_config(const GroupConfig& group, const std::vector<Member>& memb
   config.secret = members[0].secret;
   config.local = members[group.rank].tcp;
   for (const Member& member : members) config.addresses.push_back(member.tcp);
-  config.names = names_of(members);
+  config.names = names_of(group, members);
   return config;
 }
 
@@ -161,7 +166,8 @@ Result<std::unique_ptr<Transport>> make_embedded(const Making& making) {
   Result<std::unique_ptr<Mesh>> mesh = Mesh::connect(
       mesh_config(group, *members), std::move(*listener), std::move(define), making.deadline);
   if (!mesh) return mesh.error();
-  return begin_session(making, config, names_of(*members), std::move(*endpoint), std::move(*mesh));
+  const std::vector<std::string> names = names_of(group, *members);
+  return begin_session(making, config, names, names, std::move(*endpoint), std::move(*mesh));
 }
 
 /// All lanes are served by the ports of one box.
@@ -206,7 +212,7 @@ Result<std::unique_ptr<Transport>> make_through_box(const Making& making) {
   join.group = group.name + "#" + std::to_string(members.value()[0].secret);
   join.rank = Rank(group.rank);
   join.ranks = group.ranks;
-  join.name = self.name(group.rank);
+  join.name = self.name(group.outer_rank(group.rank));
   join.udp_address = self.udp.to_string();
   join.fragment_bytes = *fragment;
   join.window_fragments = fragments_in_flight(least_window(*members), *fragment);
@@ -215,8 +221,12 @@ Result<std::unique_ptr<Transport>> make_through_box(const Making& making) {
   const EndpointConfig config = box_endpoint(group, (*client)->session(), *box, *fragment);
   Result<std::unique_ptr<Endpoint>> endpoint = Endpoint::make(config, std::move(*socket));
   if (!endpoint) return endpoint.error();
-  return begin_session(making, config, names_of(*members), std::move(*endpoint),
-                       std::move(*client));
+  std::vector<std::string> ports;
+  for (const io::Address& port : config.addresses) {
+    ports.push_back("the cais-switch at " + port.to_string());
+  }
+  return begin_session(making, config, names_of(group, *members), std::move(ports),
+                       std::move(*endpoint), std::move(*client));
 }
 
 }  // namespace

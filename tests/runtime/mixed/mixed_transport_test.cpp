@@ -20,11 +20,12 @@ namespace {
 
 using Layout = std::vector<std::string>;  // host of each rank
 
-Leg make_leg(const std::string& name, std::size_t rank, std::size_t ranks, std::uint64_t group,
-             Rendezvous& rendezvous) {
+Leg make_leg(const std::string& name, std::size_t rank, std::vector<std::uint16_t> members,
+             std::uint64_t group, Rendezvous& rendezvous) {
   const Settings settings;
   const GroupConfig config{name, static_cast<std::uint16_t>(rank),
-                           static_cast<std::uint16_t>(ranks), std::chrono::seconds(20)};
+                           static_cast<std::uint16_t>(members.size()), std::chrono::seconds(20),
+                           members};
   auto joined = shm::connect_group(settings, config, rendezvous);
   EXPECT_TRUE(joined.ok()) << joined.error().message;
   Leg leg;
@@ -44,10 +45,12 @@ void run_hosts(const Layout& layout, const std::function<void(Communicator&)>& b
   for (std::uint16_t rank = 0; rank < layout.size(); ++rank) {
     ranks.emplace_back([&, rank] {
       const Seat seat = seat_of(hosts, rank);
-      const std::size_t members = hosts.members[seat.host].size();
-      Leg local = make_leg("host" + std::to_string(seat.host), seat.index, members, 1, rendezvous);
+      std::vector<std::uint16_t> leaders;
+      for (const auto& members : hosts.members) leaders.push_back(members.front());
+      Leg local = make_leg("host" + std::to_string(seat.host), seat.index, hosts.members[seat.host],
+                           1, rendezvous);
       Leg across;
-      if (seat.index == 0) across = make_leg("across", seat.host, hosts.count(), 2, rendezvous);
+      if (seat.index == 0) across = make_leg("across", seat.host, leaders, 2, rendezvous);
       GroupConfig config{"mixed", rank, static_cast<std::uint16_t>(layout.size()), timeout};
       GroupCommunicator group(
           Settings{}, config,
@@ -101,6 +104,11 @@ std::vector<Case> cases(std::uint16_t ranks) {
       }
       all.push_back({OpKind::all_gather, ReduceOp::none, dtype, count, 0});
       all.push_back({OpKind::broadcast, ReduceOp::none, dtype, count, last});
+      all.push_back({OpKind::all_to_all, ReduceOp::none, dtype, count, 0});
+      for (const std::uint16_t root : {std::uint16_t{0}, last}) {
+        all.push_back({OpKind::gather, ReduceOp::none, dtype, count, root});
+        all.push_back({OpKind::scatter, ReduceOp::none, dtype, count, root});
+      }
     }
   }
   // Several pieces, the last one short.
@@ -112,8 +120,12 @@ std::vector<Case> cases(std::uint16_t ranks) {
 
 void check_case(Communicator& group, const Case& wanted) {
   const std::uint16_t ranks = group.ranks();
-  const std::size_t units_in = wanted.kind == OpKind::reduce_scatter ? ranks : 1;
-  const std::size_t units_out = wanted.kind == OpKind::all_gather ? ranks : 1;
+  const bool sends_units = wanted.kind == OpKind::reduce_scatter ||
+                           wanted.kind == OpKind::all_to_all || wanted.kind == OpKind::scatter;
+  const bool gets_units = wanted.kind == OpKind::all_gather || wanted.kind == OpKind::all_to_all ||
+                          wanted.kind == OpKind::gather;
+  const std::size_t units_in = sends_units ? ranks : 1;
+  const std::size_t units_out = gets_units ? ranks : 1;
   std::vector<nir::TensorBytes> inputs;
   for (std::uint16_t rank = 0; rank < ranks; ++rank) {
     inputs.push_back(
@@ -151,16 +163,6 @@ TEST(MixedTransport, ComputesWhatTheReferenceComputes) {
   }
 }
 
-TEST(MixedTransport, LeavesOtherKindsToOtherPaths) {
-  run_hosts({"a", "b"}, [](Communicator& group) {
-    Collective collective;
-    collective.kind = OpKind::all_to_all;
-    collective.count = 4;
-    EXPECT_FALSE(group.supports(collective));
-    EXPECT_EQ(group.start(collective, Start::caller_waits).error().code, ErrorCode::unsupported);
-  });
-}
-
 // 1 + 2^-8 + 2^-8 in bfloat16: rounding the partial of host a drops 2^-8 and then 2^-8 again.
 TEST(MixedTransport, RoundsHalvesOnce) {
   run_hosts({"a", "a", "b", "b"}, [](Communicator& group) {
@@ -190,7 +192,57 @@ TEST(MixedTransport, RefusesMismatchedCollectivesAtEveryRank) {
     const Result<void> outcome = group.run(collective);
     ASSERT_FALSE(outcome.ok());
     EXPECT_EQ(outcome.error().code, ErrorCode::mismatch) << outcome.error().message;
+    // The collectives that the ranks called, not the steps that they are made of.
+    const std::string& words = outcome.error().message;
+    EXPECT_NE(words.find("called all_reduce sum float32 [100] over 4 ranks"), words.npos) << words;
+    EXPECT_NE(words.find("called all_reduce avg float32 [100] over 4 ranks"), words.npos) << words;
+    EXPECT_NE(words.find("rank 0 called"), words.npos) << words;
+    EXPECT_NE(words.find("rank 2 called"), words.npos) << words;
   });
+}
+
+// The numbers are those of the group, on whichever host and leg a rank is missed.
+TEST(MixedTransport, NamesMismatchedRanksOfOneHostByTheirNumbersInTheGroup) {
+  run_hosts({"a", "b", "b", "a"}, [](Communicator& group) {
+    std::vector<float> data(400, 1.0f);
+    Collective collective;
+    collective.kind = group.rank() == 3 ? OpKind::broadcast : OpKind::all_reduce;
+    collective.reduce_op = group.rank() == 3 ? ReduceOp::none : ReduceOp::max;
+    collective.dtype = DType::float32;
+    collective.send = collective.recv = data.data();
+    collective.count = data.size();
+    const Result<void> outcome = group.run(collective);
+    ASSERT_FALSE(outcome.ok());
+    const std::string& words = outcome.error().message;
+    EXPECT_EQ(outcome.error().code, ErrorCode::mismatch) << words;
+    EXPECT_NE(words.find("rank 3 called broadcast float32 [400] over 4 ranks"), words.npos)
+        << words;
+    EXPECT_NE(words.find("rank 0 called all_reduce max"), words.npos) << words;
+  });
+}
+
+TEST(MixedTransport, ATimeoutNamesWhoIsMissing) {
+  for (const std::uint16_t late : {std::uint16_t{2}, std::uint16_t{1}}) {  // not a leader; a leader
+    run_hosts(
+        {"a", "b", "b", "a"},
+        [late](Communicator& group) {
+          std::vector<float> data(400, 1.0f);
+          Collective collective;
+          collective.kind = OpKind::all_reduce;
+          collective.reduce_op = ReduceOp::sum;
+          collective.dtype = DType::float32;
+          collective.send = collective.recv = data.data();
+          collective.count = data.size();
+          if (group.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(800));
+          const Result<void> outcome = group.run(collective);
+          ASSERT_FALSE(outcome.ok());
+          const std::string& words = outcome.error().message;
+          EXPECT_EQ(outcome.error().code, ErrorCode::timed_out) << words;
+          EXPECT_NE(words.find("all_reduce sum float32 [400] over 4 ranks"), words.npos) << words;
+          EXPECT_NE(words.find("have not arrived"), words.npos) << words;
+        },
+        std::chrono::milliseconds(300));
+  }
 }
 
 TEST(MixedTransport, AbortReachesTheOtherHosts) {

@@ -131,6 +131,37 @@ inline void expect_mismatch(TestRank& member) {
   EXPECT_LT(io::now() - begin, std::chrono::seconds(1));
 }
 
+/// P16: the last rank comes late to a collective; the others can say that it is the one.
+inline void expect_late_rank(TestRank& member) {
+  std::vector<float> data(1000, 1.0f);
+  const Collective sum = collective(OpKind::all_reduce, data.size(), data.data(), data.data());
+  const std::string name = "rank " + std::to_string(member.ranks() - 1) + " (host";
+  if (member.rank() == member.ranks() - 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(800));
+    EXPECT_TRUE(member.run(sum).ok());
+    return;
+  }
+  const auto operation = member.start(sum);
+  const Instant limit = io::now() + std::chrono::milliseconds(700);
+  // Until the others have arrived too, they are named as well.
+  const auto names_it_alone = [&](const std::string& words) {
+    return words.find("ranks: " + name) != words.npos &&
+           words.find("has not arrived") != words.npos;
+  };
+  std::string words;
+  while (io::now() < limit && !names_it_alone(words)) {
+    member.transport().progress();
+    member.transport().wait(std::chrono::milliseconds(10));
+    words = member.transport().waiting_for();
+  }
+  EXPECT_THAT(words, testing::HasSubstr(name));
+  EXPECT_THAT(words, testing::HasSubstr("has not arrived"));
+  EXPECT_THAT(words, testing::HasSubstr("all_reduce sum float32 [1000]"));
+  EXPECT_THAT(words, testing::Not(testing::HasSubstr("rank 0 (host")));
+  EXPECT_TRUE(member.wait(*operation).ok());
+  EXPECT_EQ(member.transport().waiting_for(), "");
+}
+
 /// P19: the last rank vanishes without a word; the others name it within a second.
 inline void expect_lost_rank(TestRank& member) {
   if (member.rank() == member.ranks() - 1) member.vanish();

@@ -19,6 +19,13 @@ TEST(UdpFailures, MismatchIsExplainedToAll) {
   });
 }
 
+TEST(UdpFailures, LateRankIsNamed) {
+  with_ranks({.ranks = 3}, [](TestRank& member) {
+    check_all_reduce(member, 10);
+    expect_late_rank(member);
+  });
+}
+
 TEST(UdpFailures, KilledRankIsNamed) {
   with_processes({.ranks = 3}, [](TestRank& member) {
     check_all_reduce(member, 100'000);
