@@ -26,7 +26,7 @@ inline constexpr std::uint32_t lanes_max = 64;               // a set of lanes i
 inline constexpr std::uint64_t unit_bytes_max = 1ull << 35;  // Header::offset counts 8 bytes
 inline constexpr std::uint64_t elements_max = ranks_max * unit_bytes_max;  // of a global shape
 inline constexpr std::uint32_t fragments_max = 1u << 30;                   // of one op
-inline constexpr std::uint32_t fragments_per_lane_min = 32;  // fewer are not worth another lane
+inline constexpr std::uint32_t lane_bytes_min = 8 * 1024;  // of an op: less is not worth a lane
 
 static_assert(chunk_bytes_min >= fragment_bytes_max, "a chunk holds at least one fragment");
 static_assert(fragments_max < (1u << 31), "serial comparison needs half the seq space");
@@ -97,8 +97,9 @@ struct DescriptorSpec {
 ///   accumulator     float32 for halves that are reduced, else the dtype itself
 ///   fragment_bytes  the given size, but never more than the unit rounded up to 16 bytes: a small
 ///                   op sends small packets
-///   lanes           clamp(fragments / fragments_per_lane_min, 1, lanes of the session): a small op
-///                   stays in one lane, where one system call sends all of it
+///   lanes           clamp(bytes of all fragments / lane_bytes_min, 1, lanes of the session): a
+///   small
+///                   op stays in one lane; a larger one must not queue up before one server's link
 /// The error names the field of the spec that is out of range.
 Result<CommDescriptor> make_descriptor(const DescriptorSpec& spec);
 

@@ -38,7 +38,8 @@ void set_sizes(const DescriptorSpec& spec, CommDescriptor& descriptor) {
       units_of(spec.kind, spec.ranks) *
       fragments_per_unit(descriptor.unit_bytes, descriptor.fragment_bytes);
   descriptor.lanes = static_cast<std::uint8_t>(
-      std::clamp<std::uint64_t>(fragments / fragments_per_lane_min, 1, spec.lanes));
+      std::clamp<std::uint64_t>(fragments * descriptor.fragment_bytes / lane_bytes_min, 1,
+                                std::min<std::uint64_t>(spec.lanes, fragments)));
 }
 
 Result<void> check(const DescriptorSpec& spec) {

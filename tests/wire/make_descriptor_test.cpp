@@ -27,10 +27,10 @@ TEST(MakeDescriptor, KeepsSmallOpsInOneLane) {
   };
   EXPECT_EQ(lanes(0), 1);
   EXPECT_EQ(lanes(1), 1);
-  EXPECT_EQ(lanes(63), 1);
-  EXPECT_EQ(lanes(64), 2);
-  EXPECT_EQ(lanes(255), 7);
-  EXPECT_EQ(lanes(256), 8);
+  EXPECT_EQ(lanes(15), 1);
+  EXPECT_EQ(lanes(16), 2);
+  EXPECT_EQ(lanes(63), 7);
+  EXPECT_EQ(lanes(64), 8);
   EXPECT_EQ(lanes(100'000), 8);
 }
 
