@@ -84,9 +84,11 @@ pollfd Endpoint::waits_for() const {
 bool Endpoint::progress() {
   bool moved = pump();
   if (!ready()) return moved;
+  // What has arrived comes before the timer: a rank that was not scheduled for a while must not ask
+  // for what has been answered already.
+  moved |= receive();
   const Instant now = io::now();
   if (agent_.deadline() <= now) agent_.timeout(now);
-  moved |= receive();
   moved |= pump();
   return moved;
 }
