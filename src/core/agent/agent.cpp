@@ -29,7 +29,8 @@ Agent& Agent::operator=(const Agent& other) {
 }
 Agent::~Agent() = default;
 
-/// The op's fragments are dealt to lanes from op number mod lanes on, so that small ops take turns.
+/// Small ops take the lanes in turn. An op on all lanes begins with the first: so the units of a
+/// reduce_scatter meet at the hosts of the ranks that own them.
 void Agent::submit(const Submit& op) {
   State& state = *state_;
   if (state.refused) return;
@@ -37,9 +38,10 @@ void Agent::submit(const Submit& op) {
   const OpNumber number = state.ops_done + state.ops.size();
   state.ops.push_back(Op{op, op.plan.fragments()});
   const std::size_t lanes = state.lanes.size();
+  const std::size_t first = op.plan.lanes == lanes ? 0 : number % lanes;
   for (std::uint8_t i = 0; i < op.plan.lanes; ++i) {
     const nir::FragmentRange range = op.plan.dealt_to(i);
-    if (range.count() > 0) state.lanes[(number + i) % lanes].shares.push_back({number, range});
+    if (range.count() > 0) state.lanes[(first + i) % lanes].shares.push_back({number, range});
   }
 }
 

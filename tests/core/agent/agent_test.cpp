@@ -81,6 +81,21 @@ TEST(Agent, SmallOpsTakeTheLanesInTurn) {
   EXPECT_EQ(per_lane, (std::vector{2, 2, 2}));
 }
 
+TEST(Agent, AnOpOnAllLanesBeginsWithTheFirst) {
+  Agent agent(config_of(2, 2, 8));
+  const auto small = job_of(OpKind::all_reduce, 4, 2, 2);
+  const auto scatter = job_of(OpKind::reduce_scatter, 2048, 2, 2);
+  ASSERT_EQ(small.plan.lanes, 1);
+  ASSERT_EQ(scatter.plan.lanes, 2);
+  agent.submit(small.submits[0]);
+  agent.submit(scatter.submits[0]);
+  const std::byte* const second_unit = scatter.submits[0].send + scatter.plan.unit_bytes;
+  for (const Transmit& out : poll_all(agent)) {
+    if (header_of(out).descriptor != scatter.submits[0].descriptor) continue;
+    EXPECT_EQ(out.lane, Lane(out.payload.data() < second_unit ? 0 : 1));
+  }
+}
+
 TEST(Agent, WaitsForNothingWhenIdle) {
   Agent agent(config_of(2, 1, 8));
   EXPECT_TRUE(agent.idle());
