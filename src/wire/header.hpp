@@ -20,7 +20,7 @@ enum class Kind : std::uint8_t {
   result = 2,        // switch → rank: a sum, a shard or a routed payload
   done = 3,          // switch → rank: the fragment is finished and owes this rank no payload
   nak = 4,           // switch → rank: `seq` is the first missing one of your lane (P11)
-  want = 5,      // rank → switch: repeat; payload: bitmap of ranks whose payloads I lack (P10)
+  want = 5,      // rank → switch: a question; payload: bitmap of the payloads that I lack (P2)
   mismatch = 6,  // switch → rank: the op is refused; payload: Mismatch (P12)
   waiting = 7,   // switch → rank: `seq` is not finished; names the ranks it lacks (P16)
 };
@@ -76,7 +76,8 @@ bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed);
 void name_ranks(Header& header, std::uint64_t ranks);
 std::uint64_t named_ranks(const Header& header);
 
-/// Payload of Kind::want (P10): which ranks' payloads of the fragment the sender lacks.
+/// Payload of Kind::want (P2): which ranks' payloads of the fragment the sender lacks; rank 0
+/// stands for a sum.
 struct Want {
   std::uint64_t ranks;  // 0: bit r: the payload of rank r
 };

@@ -13,9 +13,9 @@ LaneState::LaneState(const Config& config, Lane which)
       next(config.first_seq),
       settled_end(config.first_seq),
       window(config.window_fragments),
-      congestion(config.window_fragments) {}
+      rtt(config.rto_initial, config.rto_min, config.rto_max) {}
 
-Agent::State::State(const Config& c) : config(c), rtt(c.rto_initial, c.rto_min, c.rto_max) {
+Agent::State::State(const Config& c) : config(c), congestion(c.window_fragments) {
   CAIS_CHECK(c.lanes > 0 && c.ranks > c.rank.value && c.ranks <= ranks_max);
   CAIS_CHECK(std::has_single_bit(c.window_fragments));  // a fragment's place is a mask
   for (std::uint8_t l = 0; l < c.lanes; ++l) lanes.emplace_back(c, Lane(l));
@@ -41,7 +41,10 @@ void Agent::submit(const Submit& op) {
   const std::size_t first = op.plan.lanes == lanes ? 0 : number % lanes;
   for (std::uint8_t i = 0; i < op.plan.lanes; ++i) {
     const nir::FragmentRange range = op.plan.dealt_to(i);
-    if (range.count() > 0) state.lanes[(first + i) % lanes].shares.push_back({number, range});
+    if (range.count() == 0) continue;
+    LaneState& lane = state.lanes[(first + i) % lanes];
+    if (lane.waiting == 0 && lane.shares.empty()) lane.clocked = false;
+    lane.shares.push_back({number, range});
   }
 }
 
@@ -89,7 +92,11 @@ void Agent::timeout(Instant now) {
 }
 
 const Counters& Agent::counters() const { return state_->counters; }
-Duration Agent::smoothed_rtt() const { return state_->rtt.smoothed(); }
+Duration Agent::smoothed_rtt() const {
+  Duration slowest{0};
+  for (const LaneState& lane : state_->lanes) slowest = std::max(slowest, lane.rtt.smoothed());
+  return slowest;
+}
 bool Agent::idle() const { return state_->ops.empty(); }
 
 std::optional<std::uint64_t> Agent::waits_for(Lane which) const {

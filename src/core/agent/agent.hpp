@@ -93,7 +93,7 @@ class Agent {
   void timeout(Instant now);
 
   const Counters& counters() const;
-  /// Smoothed round-trip time; zero before the first sample.
+  /// Smoothed round-trip time of the slowest lane; zero before the first sample.
   Duration smoothed_rtt() const;
   /// Whether every submitted op is done.
   bool idle() const;

@@ -3,41 +3,68 @@
 namespace cais::agent {
 namespace {
 
-constexpr std::uint32_t window_initial = 64;  // small ops go out at once
-constexpr std::uint32_t window_min = 8;
-constexpr std::uint32_t loss_tolerated_percent = 3;
+constexpr std::uint32_t window_initial = 32;  // small ops go out at once
+constexpr std::uint32_t window_min = 4;       // what NAKs need to see a gap (P11)
+constexpr std::uint32_t loss_tolerated_percent = 10;
+/// Long enough to keep a link busy while a host is not scheduled, short enough that a repeat is
+/// answered before the window of P1 is used up.
+constexpr Duration queueing_wanted = std::chrono::milliseconds(6);
 constexpr unsigned backoff_max = 16;
 
 }  // namespace
 
-void RttEstimator::sample(Instant now, Duration rtt) {
+void RttEstimator::sample(Instant now, Duration rtt, bool clocked) {
+  least_ = std::min(least_, rtt);
+  if (smoothed_ == Duration(0)) {
+    smoothed_ = rtt;
+    next_sample_ = now + smoothed_;
+    return;
+  }
+  if (!clocked && rtt > smoothed_) return;
+  quickest_ = std::min(quickest_, rtt);
+  quickest_of_round_ = std::min(quickest_of_round_, rtt);
   if (now < next_sample_) return;
-  smoothed_ = smoothed_ == Duration(0) ? rtt : smoothed_ + (rtt - smoothed_) / 8;
+  smoothed_ += (quickest_ - smoothed_) / 8;
+  quickest_ = Duration::max();
   next_sample_ = now + smoothed_;
 }
 
+Duration RttEstimator::take_quickest() {
+  const Duration quickest = quickest_of_round_;
+  quickest_of_round_ = Duration::max();
+  return quickest == Duration::max() ? Duration(0) : quickest;
+}
+
 Duration RttEstimator::rto(unsigned backoff) const {
-  Duration rto = smoothed_ == Duration(0) ? rto_initial_ : smoothed_ * 3 / 2;
-  rto = std::clamp(rto, rto_min_, rto_max_);
+  const Duration once = smoothed_ == Duration(0) ? rto_initial_ : smoothed_ * 2;
+  const Duration rto = std::clamp(once, rto_min_, rto_max_);
   return std::min<Duration>(rto * (std::int64_t{1} << std::min(backoff, backoff_max)), rto_max_);
 }
 
 CongestionWindow::CongestionWindow(std::uint32_t fragments_max)
-    : fragments_max_(fragments_max), fragments_(std::min(window_initial, fragments_max)) {}
+    : fragments_max_(std::max(fragments_max / 2, std::min(window_initial, fragments_max))),
+      fragments_(std::min(window_initial, fragments_max)) {}
 
-void CongestionWindow::settled() {
-  if (++settled_ < fragments_) return;
-  const std::uint32_t lost_percent = 100 * lost_ / (settled_ + lost_);
+void CongestionWindow::end_round(Duration quickest, Duration queued) {
+  const std::uint32_t lost_percent = lost_ == 0 ? 0 : 100 * lost_ / (settled_ + lost_);
+  std::uint64_t wanted = fragments_;
   if (lost_percent > loss_tolerated_percent) {
-    const std::uint32_t cut = fragments_ * std::min(lost_percent, 50u) / 100;
-    fragments_ = std::max(fragments_ - cut, std::min(window_min, fragments_max_));
-    starting_ = false;
-  } else {
-    const std::uint32_t more = starting_ ? fragments_ : std::max(1u, fragments_ / 16);
-    fragments_ = std::min(fragments_ + more, fragments_max_);
+    wanted -= fragments_ * std::min(lost_percent, 50u) / 100;
+  } else if (quickest > Duration(0)) {
+    const auto took = static_cast<std::uint64_t>(quickest.count());
+    const auto goal = static_cast<std::uint64_t>((quickest - queued + queueing_wanted).count());
+    const std::uint64_t fitting = fragments_ * goal / took;
+    starting_ = starting_ && fitting >= 2 * fragments_;
+    // In small steps, once the start is over: what an answer tells is a round trip old, and even
+    // the quickest may have waited for a late rank.
+    const std::uint64_t step = std::max(fragments_ / 8, 1u);
+    const std::uint64_t growth = !held_back_ ? 0 : starting_ ? fragments_ : step;
+    wanted = std::clamp<std::uint64_t>(fitting, fragments_ - step, fragments_ + growth);
   }
-  settled_ = 0;
-  lost_ = 0;
+  const std::uint32_t least = std::min(window_min, fragments_max_);
+  fragments_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, least, fragments_max_));
+  settled_ = lost_ = 0;
+  held_back_ = false;
 }
 
 }  // namespace cais::agent

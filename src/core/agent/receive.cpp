@@ -109,8 +109,9 @@ Agent::State::Outcome Agent::State::nak(Instant now, LaneState& lane, const wire
     // A second NAK on the heels of a repeat was sent before the repeat got there. What was
     // repeated by a want has not been sent again yet.
     news = true;
-    if (fragment->asked || !fragment->repeated || now - fragment->sent_at >= rtt.smoothed() / 2) {
-      lane.congestion.lost();
+    if (fragment->asked || !fragment->repeated ||
+        now - fragment->sent_at >= lane.rtt.smoothed() / 2) {
+      congestion.lost();
       queue_repeat(lane, seq, Fragment::Due::contribution);
     }
   }
@@ -154,13 +155,15 @@ Agent::State::Outcome Agent::State::mismatch(LaneState& lane, const wire::Header
 void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
   Fragment& fragment = lane.at(seq);
   fragment.state = Fragment::State::settled;
-  if (!fragment.repeated) rtt.sample(now, now - fragment.sent_at);
-  lane.congestion.settled();
+  if (!fragment.repeated) lane.rtt.sample(now, now - fragment.sent_at, fragment.clocked);
+  lane.clocked = true;
+  congestion.settled();
+  if (now >= round_end) end_round(now);
   --lane.waiting;
   lane.backoff = 0;
-  lane.deadline = lane.waiting == 0 ? never : now + rtt.rto(0);
+  lane.deadline = lane.waiting == 0 ? never : now + lane.rtt.rto(0);
   if (!before(seq, lane.settled_end)) lane.settled_end = seq + 1;
-  if (lane.recovering) recovered(lane, fragment);
+  if (lane.recovering) recovered(now, lane, fragment);
   while (lane.base != lane.next && lane.at(lane.base).state == Fragment::State::settled) {
     lane.base = lane.base + 1;
   }
@@ -170,6 +173,24 @@ void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
     ops.pop_front();
     ++ops_done;
   }
+}
+
+/// The lane whose answers queue longest counts: others may have less of a way, or none when the
+/// switch is in this process.
+void Agent::State::end_round(Instant now) {
+  Duration quickest{0};
+  Duration queued{0};
+  Duration round{0};
+  for (LaneState& lane : lanes) {
+    const Duration of_lane = lane.rtt.take_quickest();
+    if (of_lane > Duration(0) && of_lane - lane.rtt.least() >= queued) {
+      quickest = of_lane;
+      queued = of_lane - lane.rtt.least();
+    }
+    round = std::max(round, lane.rtt.smoothed());
+  }
+  congestion.end_round(quickest, queued);
+  round_end = now + round;
 }
 
 }  // namespace cais::agent

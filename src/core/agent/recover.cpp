@@ -8,17 +8,16 @@ namespace cais::agent {
 namespace {
 
 /// A machine that sleeps for a moment looks like a lost window. A timeout repeats a few fragments
-/// only; each of them that is answered calls forth two more, and an answer to a fragment that was
-/// not repeated says that nothing was lost (the idea of F-RTO, RFC 5682).
+/// only; each of them that is answered calls forth two more. An answer to a fragment that was not
+/// repeated, or one that comes too soon to be the repeat's, says that nothing was lost but time
+/// (the idea of F-RTO, RFC 5682).
 constexpr std::uint32_t repeats_per_timeout = 4;
 constexpr std::uint32_t repeats_per_answer = 2;
 
 /// Later fragments that must be settled before one counts as overtaken.
 constexpr std::int32_t overtaken_by = 3;
-/// A contribution that was lost is repaired by its NAK within two round trips; only then is it
-/// the result that was lost.
-constexpr int overtaken_round_trips = 2;
-constexpr int scans_per_round_trip = 4;
+/// Round trips, in quarters, after which such a one is asked for.
+constexpr int patience_quarters = 5;
 
 }  // namespace
 
@@ -28,19 +27,16 @@ void Agent::State::queue_repeat(LaneState& lane, Seq seq, Fragment::Due due) {
   fragment.due = due;
 }
 
-/// What adds nothing is repeated by asking (P10): the question is small, and the answer says
-/// whether it is our contribution that is missing.
-void Agent::State::queue_repeat(LaneState& lane, Seq seq) {
-  const Fragment& fragment = lane.at(seq);
-  if (fragment.due != Fragment::Due::nothing) return;
-  const bool adds = op(fragment.op).submit.plan.combine == nir::Combine::reduce;
-  queue_repeat(lane, seq, adds ? Fragment::Due::contribution : Fragment::Due::want);
+/// A doubt is settled by asking: the question is small, so that it may come early, and the answer
+/// says whether it is our contribution that is missing.
+void Agent::State::ask(LaneState& lane, Seq seq) {
+  if (lane.at(seq).due == Fragment::Due::nothing) queue_repeat(lane, seq, Fragment::Due::want);
 }
 
 void Agent::State::timeout(Instant now, LaneState& lane) {
   ++counters.timeouts;
   ++lane.backoff;
-  lane.deadline = now + rtt.rto(lane.backoff);
+  lane.deadline = now + lane.rtt.rto(lane.backoff);
   lane.recovering = true;
   lane.recover_from = lane.base;
   lane.recover_end = lane.next;
@@ -51,32 +47,35 @@ void Agent::State::recover_further(LaneState& lane, std::uint32_t count) {
   if (before(lane.recover_from, lane.base)) lane.recover_from = lane.base;
   while (count > 0 && before(lane.recover_from, lane.recover_end)) {
     if (lane.at(lane.recover_from).state == Fragment::State::waiting) {
-      queue_repeat(lane, lane.recover_from);
+      ask(lane, lane.recover_from);
       --count;
     }
     lane.recover_from = lane.recover_from + 1;
   }
 }
 
-void Agent::State::recovered(LaneState& lane, const Fragment& fragment) {
-  if (fragment.repeated) {
-    lane.congestion.lost();
+void Agent::State::recovered(Instant now, LaneState& lane, const Fragment& fragment) {
+  const bool answers_repeat =
+      fragment.repeated && now - fragment.sent_at >= lane.rtt.smoothed() / 2;
+  if (answers_repeat) {
+    congestion.lost();
     recover_further(lane, repeats_per_answer);
   }
-  if (!fragment.repeated || !before(lane.recover_from, lane.recover_end)) lane.recovering = false;
+  if (!answers_repeat || !before(lane.recover_from, lane.recover_end)) lane.recovering = false;
 }
 
 void Agent::State::repeat_overtaken(Instant now, LaneState& lane) {
   if (distance(lane.base, lane.settled_end) <= overtaken_by || now < lane.next_scan) return;
-  const Duration patience =
-      rtt.smoothed() == Duration(0) ? rtt.rto(0) : rtt.smoothed() * overtaken_round_trips;
-  lane.next_scan = now + patience / (overtaken_round_trips * scans_per_round_trip);
+  const Duration patience = lane.rtt.smoothed() == Duration(0)
+                                ? lane.rtt.rto(0)
+                                : lane.rtt.smoothed() * patience_quarters / 4;
+  lane.next_scan = now + patience / patience_quarters;
   const Seq end = lane.settled_end - static_cast<std::uint32_t>(overtaken_by);
   for (Seq seq = lane.base; before(seq, end); seq = seq + 1) {
     const Fragment& fragment = lane.at(seq);
     if (fragment.state == Fragment::State::waiting && now - fragment.sent_at >= patience) {
-      lane.congestion.lost();
-      queue_repeat(lane, seq);
+      congestion.lost();
+      ask(lane, seq);
     }
   }
 }

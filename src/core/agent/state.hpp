@@ -27,6 +27,7 @@ struct Fragment {
   State state = State::unsent;
   Due due = Due::nothing;   // the repeat that is queued
   bool repeated = false;    // no round trip can be read from its answer
+  bool clocked = false;     // an answer called it forth
   bool asked = false;       // last sent as a want: the contribution itself has not gone again
   bool finished = false;    // every rank's contribution is at the switch
   std::uint32_t index = 0;  // in its op
@@ -59,7 +60,8 @@ struct LaneState {
   std::deque<Share> shares;
   std::vector<Fragment> window;  // W, by seq
   std::deque<Seq> repeats;       // fragments with a repeat due
-  CongestionWindow congestion;
+  RttEstimator rtt;
+  bool clocked = false;  // answers have come since the lane was idle
 
   Seq held_up_at{};              // P16: what the switch has last spoken of
   std::uint64_t held_up_by = 0;  // the ranks that it lacked there; 0: it has not spoken
@@ -94,13 +96,14 @@ struct Agent::State {
   Outcome waiting(LaneState& lane, const wire::Header& header);
   Outcome mismatch(LaneState& lane, const wire::Header& header, std::span<const std::byte> payload);
   void settle(Instant now, LaneState& lane, Seq seq);
+  void end_round(Instant now);
 
   // recover.cpp
   void timeout(Instant now, LaneState& lane);
   void repeat_overtaken(Instant now, LaneState& lane);
-  void recovered(LaneState& lane, const Fragment& fragment);
+  void recovered(Instant now, LaneState& lane, const Fragment& fragment);
   void recover_further(LaneState& lane, std::uint32_t count);
-  void queue_repeat(LaneState& lane, Seq seq);
+  void ask(LaneState& lane, Seq seq);
   void queue_repeat(LaneState& lane, Seq seq, Fragment::Due due);
 
   Config config;
@@ -108,7 +111,8 @@ struct Agent::State {
   std::deque<Op> ops;     // under way, in order
   OpNumber ops_done = 0;  // the number of ops.front()
   std::deque<Event> events;
-  RttEstimator rtt;
+  CongestionWindow congestion;
+  Instant round_end = Instant::min();  // of the congestion window's round
   Counters counters;
   bool refused = false;  // P12
   std::size_t turn = 0;  // the lane that sends

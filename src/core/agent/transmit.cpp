@@ -61,7 +61,10 @@ bool Agent::State::next_packet(Instant now, LaneState& lane, Transmit& out) {
   // P1: all up to seq − W are settled when the first that is not lies behind it.
   const auto ahead = static_cast<std::size_t>(distance(lane.base, lane.next));
   if (lane.shares.empty() || ahead >= lane.window.size()) return false;
-  if (lane.waiting >= lane.congestion.fragments()) return false;
+  if (lane.waiting >= congestion.fragments()) {
+    congestion.held_back();
+    return false;
+  }
   send_new(now, lane, out);
   return true;
 }
@@ -74,6 +77,7 @@ void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
   fragment.state = Fragment::State::waiting;
   fragment.due = Fragment::Due::nothing;
   fragment.repeated = fragment.asked = false;
+  fragment.clocked = lane.clocked;
   fragment.finished = false;
   fragment.index = share.left.begin;
   fragment.op = share.op;
@@ -85,7 +89,7 @@ void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
 
   lane.next = seq + 1;
   ++lane.waiting;
-  if (lane.deadline == never) lane.deadline = now + rtt.rto(lane.backoff);
+  if (lane.deadline == never) lane.deadline = now + lane.rtt.rto(lane.backoff);
   if (++share.left.begin == share.left.end) lane.shares.pop_front();
 }
 

@@ -4,7 +4,8 @@
 
 namespace cais::switching {
 
-/// P7. The reply is never larger than the repeat: whoever is owed a sum has contributed as much.
+/// P7. The reply is never larger than what the rank has sent: whoever is owed a sum has contributed
+/// as much.
 Drop Switch::State::repeat(const Slot& slot, const Arrival& arrival) {
   const RankSet asker = only(arrival.rank());
   const nir::Plan& plan = arrival.session->programs[slot.program].plan;
@@ -19,8 +20,8 @@ Drop Switch::State::repeat(const Slot& slot, const Arrival& arrival) {
   return Drop::none;
 }
 
-/// P10: the payloads that a rank lacks. A rank whose own contribution never came here is told so
-/// instead: nobody can settle the fragment before it has.
+/// P7, P10: the sum or the payloads that a rank lacks. A rank whose own contribution never came
+/// here is told so instead: nobody can settle the fragment before it has.
 Drop Switch::State::want(const Arrival& arrival) {
   wire::Want lacked;
   if (!wire::parse(arrival.payload, lacked)) return Drop::bad_length;
@@ -38,7 +39,7 @@ Drop Switch::State::want(const Arrival& arrival) {
   }
   if (arrival.header.descriptor != slot.descriptor) return Drop::unknown_descriptor;
   const Program& program = arrival.session->programs[slot.program];
-  if (program.plan.combine == nir::Combine::reduce) return Drop::wrong_kind;
+  if (program.plan.combine == nir::Combine::reduce) return repeat(slot, arrival);
 
   const RankSet asker = only(arrival.rank());
   bool answered = false;

@@ -64,10 +64,10 @@ TEST(Agent, LanesTakeTurnsInRuns) {
   const auto job = job_of(OpKind::all_reduce, 16 * 256, 2, 2);  // 256 fragments, 128 a lane
   agent.submit(job.submits[0]);
   const auto sent = poll_all(agent);
-  ASSERT_EQ(sent.size(), 128u);  // the congestion window begins with 64 a lane
+  ASSERT_EQ(sent.size(), 64u);  // the congestion window begins with 32 a lane
   for (std::size_t i = 0; i < sent.size(); ++i) {
-    EXPECT_EQ(sent[i].lane, Lane(i < 64 ? 0 : 1));
-    EXPECT_EQ(header_of(sent[i]).seq, Seq(static_cast<std::uint32_t>(i % 64)));
+    EXPECT_EQ(sent[i].lane, Lane(i < 32 ? 0 : 1));
+    EXPECT_EQ(header_of(sent[i]).seq, Seq(static_cast<std::uint32_t>(i % 32)));
   }
 }
 
