@@ -33,6 +33,15 @@ void Agent::State::ask(LaneState& lane, Seq seq) {
   if (lane.at(seq).due == Fragment::Due::nothing) queue_repeat(lane, seq, Fragment::Due::want);
 }
 
+/// After a timeout the shortest way is taken: to ask first would take four packets that arrive
+/// instead of two. What adds nothing is asked for all the same, for what is lacking may be much more
+/// than our contribution.
+void Agent::State::repeat_or_ask(LaneState& lane, Seq seq) {
+  if (lane.at(seq).due != Fragment::Due::nothing) return;
+  const bool adds = op(lane.at(seq).op).submit.plan.combine == nir::Combine::reduce;
+  queue_repeat(lane, seq, adds ? Fragment::Due::contribution : Fragment::Due::want);
+}
+
 void Agent::State::timeout(Instant now, LaneState& lane) {
   ++counters.timeouts;
   ++lane.backoff;
@@ -47,7 +56,7 @@ void Agent::State::recover_further(LaneState& lane, std::uint32_t count) {
   if (before(lane.recover_from, lane.base)) lane.recover_from = lane.base;
   while (count > 0 && before(lane.recover_from, lane.recover_end)) {
     if (lane.at(lane.recover_from).state == Fragment::State::waiting) {
-      ask(lane, lane.recover_from);
+      repeat_or_ask(lane, lane.recover_from);
       --count;
     }
     lane.recover_from = lane.recover_from + 1;

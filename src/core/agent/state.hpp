@@ -104,6 +104,7 @@ struct Agent::State {
   void recovered(Instant now, LaneState& lane, const Fragment& fragment);
   void recover_further(LaneState& lane, std::uint32_t count);
   void ask(LaneState& lane, Seq seq);
+  void repeat_or_ask(LaneState& lane, Seq seq);
   void queue_repeat(LaneState& lane, Seq seq, Fragment::Due due);
 
   Config config;
