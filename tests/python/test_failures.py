@@ -3,6 +3,8 @@ import datetime
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -82,6 +84,38 @@ def test_mismatch(body, ours, theirs):
     for text in refused(body, 3):
         assert re.search(ours, text) and re.search(theirs, text), text
         assert re.search(r"rank 1\b", text), text
+
+
+ASYNC_OTHER_PATH = '''
+import sys, torch, torch.distributed as dist
+rank = int(sys.argv[1])
+dist.init_process_group("cais", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
+x = torch.ones(4, dtype=torch.int32)
+work = dist.all_reduce(x, op=dist.ReduceOp.SUM if rank else dist.ReduceOp.BOR, async_op=True)
+try:
+    work.wait()
+except dist.DistBackendError as error:
+    assert "mismatched collective" in str(error), error
+    print("refused", flush=True)
+if rank:
+    sys.stdin.read()
+'''
+
+
+def test_a_collective_of_gloo_that_was_refused_does_not_hold_up_the_exit(tmp_path):
+    """The other rank lives on, and never comes to it."""
+    ranks = [subprocess.Popen([sys.executable, "-c", ASYNC_OTHER_PATH, str(rank),
+                               str(tmp_path / "store")],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+             for rank in range(2)]
+    try:
+        assert [rank.stdout.readline().strip() for rank in ranks] == ["refused", "refused"]
+        ranks[0].wait(15)  # the group's own time-out is half an hour
+        assert ranks[0].returncode == 0 and ranks[1].poll() is None
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.communicate()
 
 
 def test_killed_rank():

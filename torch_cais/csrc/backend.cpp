@@ -196,14 +196,42 @@ CaisBackend::WorkPtr CaisBackend::delegate(const Call& call, Route route, std::u
   if (collective) sequence_.fetch_add(1, std::memory_order_relaxed);
   stats_->count(call.op, route, bytes);
   if (!collective || route.path != Path::gloo) return noted(issue(inner(route.path)));
+  return noted(delegate_agreed(call, std::move(issue), reduce_op));
+}
+
+/// Gloo gets it when all ranks have announced the same.
+CaisBackend::WorkPtr CaisBackend::delegate_agreed(const Call& call, Issue issue, int reduce_op) {
   const runtime::Collective announced = announcement(call, reduce_op);
+  auto work = c10::make_intrusive<DelegatedWork>(
+      call.type, [gloo = gloo_, issue = std::move(issue)] { return issue(*gloo); });
+  to_gloo_->enter(work);
   if (!call.async) {
-    run(call, announced);
-    return noted(issue(*gloo_));
+    try {
+      run(call, announced);
+    } catch (...) {
+      to_gloo_->refuse(*work, std::current_exception());
+      throw;
+    }
+    to_gloo_->agree(*work);
+    work->await_issue();
+    return work;
   }
-  WorkPtr agreed = start(call, {&announced, 1}, Staging(false), {});
-  return noted(c10::make_intrusive<CompositeWork>(
-      call.type, std::vector<WorkPtr>{std::move(agreed), issue(*gloo_)}));
+  WorkPtr announcing;
+  try {
+    announcing = start(call, {&announced, 1}, Staging(false), {});
+  } catch (...) {
+    to_gloo_->refuse(*work, std::current_exception());
+    throw;
+  }
+  work->announced_by(announcing);
+  announcing->getFuture()->addCallback([work, delegation = to_gloo_](c10::ivalue::Future& ended) {
+    if (ended.hasError()) {
+      delegation->refuse(*work, ended.exception_ptr());
+    } else {
+      delegation->agree(*work);
+    }
+  });
+  return work;
 }
 
 CaisBackend::WorkPtr CaisBackend::delegate_reduction(const Call& call, Route route,
@@ -213,7 +241,9 @@ CaisBackend::WorkPtr CaisBackend::delegate_reduction(const Call& call, Route rou
   const bool average = reduce_op.op_ == c10d::ReduceOp::AVG && route.path == Path::gloo;
   const c10d::ReduceOp inner_op = average ? c10d::ReduceOp(c10d::ReduceOp::SUM) : reduce_op;
   auto work =
-      delegate(call, route, bytes, [&](c10d::Backend& inner) { return issue(inner, inner_op); });
+      delegate(call, route, bytes, [issue = std::move(issue), inner_op](c10d::Backend& inner) {
+        return issue(inner, inner_op);
+      });
   if (!average) return work;
   auto divide = [sums = outputs.vec(), ranks = getSize()] {
     const c10::NoGradGuard no_grad;

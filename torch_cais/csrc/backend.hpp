@@ -8,8 +8,7 @@
 // Both are counted (stats.hpp).
 #pragma once
 
-#include <c10/util/FunctionRef.h>
-
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +17,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
+#include "delegation.hpp"
 #include "route.hpp"
 #include "runtime/communicator.hpp"
 #include "staging.hpp"
@@ -115,15 +115,17 @@ class CaisBackend final : public c10d::Backend {
   /// that a rank which calls another one, or computes it, is refused.
   runtime::Collective announcement(const Call& call, int reduce_op) const;
 
-  /// Hands a collective to the library that `route` names. `issue` calls it there.
-  using Issue = c10::function_ref<WorkPtr(c10d::Backend&)>;
+  /// Hands a collective to the library that `route` names. `issue` calls it there, perhaps when
+  /// this has returned: it holds all that it needs.
+  using Issue = std::function<WorkPtr(c10d::Backend&)>;
   WorkPtr delegate(const Call& call, Route route, std::uint64_t bytes, Issue issue,
                    int reduce_op = c10d::ReduceOp::UNUSED);
   /// For reductions: Gloo knows no average, so it gets a sum, and `outputs` are divided here.
-  using IssueReduction = c10::function_ref<WorkPtr(c10d::Backend&, const c10d::ReduceOp&)>;
+  using IssueReduction = std::function<WorkPtr(c10d::Backend&, const c10d::ReduceOp&)>;
   WorkPtr delegate_reduction(const Call& call, Route route, std::uint64_t bytes,
                              const c10d::ReduceOp& reduce_op, at::TensorList outputs,
                              IssueReduction issue);
+  WorkPtr delegate_agreed(const Call& call, Issue issue, int reduce_op);
   WorkPtr noted(WorkPtr work);  // remembers it when a coalesced block is open
 
   c10d::Backend& inner(Path path) const { return path == Path::nccl ? *nccl_ : *gloo_; }
@@ -137,6 +139,7 @@ class CaisBackend final : public c10d::Backend {
   c10::intrusive_ptr<c10d::Backend> gloo_;
   c10::intrusive_ptr<c10d::Backend> nccl_;
   std::shared_ptr<GroupStats> stats_;
+  std::shared_ptr<Delegation> to_gloo_ = std::make_shared<Delegation>();
   std::chrono::milliseconds timeout_;
   bool timeout_changed_ = false;  // by setTimeout: the communicator's own no longer holds
   WorkPtr done_;                  // what every collective returns that was over at once

@@ -76,7 +76,7 @@ CaisBackend::WorkPtr CaisBackend::allreduce(Tensors& tensors,
   const Route route = route_to_reduce(OpKind::all_reduce, tensor, options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(tensors), options.reduceOp, tensors,
-                              [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
+                              [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
                                 auto adjusted = options;
                                 adjusted.reduceOp = op;
                                 return inner.allreduce(tensors, adjusted);
@@ -93,8 +93,9 @@ CaisBackend::WorkPtr CaisBackend::allreduce_sparse(Tensors& tensors,
                                                    const c10d::AllreduceOptions& options) {
   const Call call{Op::all_reduce,    OpType::_ALLREDUCE_SPARSE, "cais:all_reduce",
                   is_async(options), options.timeout,           tensors};
-  return delegate(call, {Path::gloo, Reason::sparse}, 0,
-                  [&](c10d::Backend& inner) { return inner.allreduce_sparse(tensors, options); });
+  return delegate(call, {Path::gloo, Reason::sparse}, 0, [=](c10d::Backend& inner) mutable {
+    return inner.allreduce_sparse(tensors, options);
+  });
 }
 
 CaisBackend::WorkPtr CaisBackend::allreduce_coalesced(
@@ -108,7 +109,7 @@ CaisBackend::WorkPtr CaisBackend::allreduce_coalesced(
       route_to_reduce(OpKind::all_reduce, tensors.front(), options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(tensors), options.reduceOp, tensors,
-                              [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
+                              [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
                                 auto adjusted = options;
                                 adjusted.reduceOp = op;
                                 return inner.allreduce_coalesced(tensors, adjusted);
@@ -137,7 +138,7 @@ CaisBackend::WorkPtr CaisBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
   if (route.path != Path::cais) {
     const at::TensorList outputs = is_root ? at::TensorList(tensors) : at::TensorList();
     return delegate_reduction(call, route, bytes_of(tensors), options.reduceOp, outputs,
-                              [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
+                              [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
                                 auto adjusted = options;
                                 adjusted.reduceOp = op;
                                 return inner.reduce(tensors, adjusted);
@@ -160,8 +161,9 @@ CaisBackend::WorkPtr CaisBackend::broadcast(Tensors& tensors,
   Elements elements;
   const Route route = route_to_move(OpKind::broadcast, tensor, &elements);
   if (route.path != Path::cais) {
-    return delegate(call, route, bytes_of(tensors),
-                    [&](c10d::Backend& inner) { return inner.broadcast(tensors, options); });
+    return delegate(call, route, bytes_of(tensors), [=](c10d::Backend& inner) mutable {
+      return inner.broadcast(tensors, options);
+    });
   }
   stats_->count(call.op, route, tensor.nbytes());
   Staging staging(call.async);
@@ -181,7 +183,7 @@ CaisBackend::WorkPtr CaisBackend::allgather(TensorLists& outputs, Tensors& input
   Elements elements;
   const Route route = route_to_move(OpKind::all_gather, input, &elements);
   if (route.path != Path::cais) {
-    return delegate(call, route, bytes_of(inputs), [&](c10d::Backend& inner) {
+    return delegate(call, route, bytes_of(inputs), [=](c10d::Backend& inner) mutable {
       return inner.allgather(outputs, inputs, options);
     });
   }
@@ -202,7 +204,7 @@ CaisBackend::WorkPtr CaisBackend::_allgather_base(at::Tensor& output, at::Tensor
   Elements elements;
   const Route route = route_to_move(OpKind::all_gather, input, &elements);
   if (route.path != Path::cais) {
-    return delegate(call, route, input.nbytes(), [&](c10d::Backend& inner) {
+    return delegate(call, route, input.nbytes(), [=](c10d::Backend& inner) mutable {
       return inner._allgather_base(output, input, options);
     });
   }
@@ -223,7 +225,7 @@ CaisBackend::WorkPtr CaisBackend::allgather_coalesced(TensorLists& outputs, Tens
   Elements elements;
   const Route route = route_to_move(OpKind::all_gather, inputs.front(), &elements);
   if (route.path != Path::cais) {
-    return delegate(call, route, bytes_of(inputs), [&](c10d::Backend& inner) {
+    return delegate(call, route, bytes_of(inputs), [=](c10d::Backend& inner) mutable {
       return inner.allgather_coalesced(outputs, inputs, options);
     });
   }
@@ -256,7 +258,7 @@ CaisBackend::WorkPtr CaisBackend::allgather_into_tensor_coalesced(
   Elements elements;
   const Route route = route_to_move(OpKind::all_gather, inputs.front(), &elements);
   if (route.path != Path::cais) {
-    return delegate(call, route, bytes_of(inputs), [&](c10d::Backend& inner) {
+    return delegate(call, route, bytes_of(inputs), [=](c10d::Backend& inner) mutable {
       return inner.allgather_into_tensor_coalesced(outputs, inputs, options);
     });
   }
@@ -285,7 +287,7 @@ CaisBackend::WorkPtr CaisBackend::reduce_scatter(Tensors& outputs, TensorLists& 
   const Route route = route_to_reduce(OpKind::reduce_scatter, output, options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(outputs), options.reduceOp, outputs,
-                              [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
+                              [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
                                 auto adjusted = options;
                                 adjusted.reduceOp = op;
                                 return inner.reduce_scatter(outputs, inputs, adjusted);
@@ -313,7 +315,7 @@ CaisBackend::WorkPtr CaisBackend::_reduce_scatter_base(at::Tensor& output, at::T
   const Route route = route_to_reduce(OpKind::reduce_scatter, output, options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, input.nbytes(), options.reduceOp, output,
-                              [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
+                              [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
                                 auto adjusted = options;
                                 adjusted.reduceOp = op;
                                 return inner._reduce_scatter_base(output, input, adjusted);
@@ -341,7 +343,7 @@ CaisBackend::WorkPtr CaisBackend::reduce_scatter_tensor_coalesced(
       route_to_reduce(OpKind::reduce_scatter, inputs.front(), options.reduceOp, &elements);
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(inputs), options.reduceOp, outputs,
-                              [&](c10d::Backend& inner, const c10d::ReduceOp& op) {
+                              [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
                                 auto adjusted = options;
                                 adjusted.reduceOp = op;
                                 return inner.reduce_scatter_tensor_coalesced(outputs, inputs,
@@ -375,7 +377,7 @@ CaisBackend::WorkPtr CaisBackend::alltoall_base(at::Tensor& output, at::Tensor& 
     route = {Path::gloo, Reason::split_sizes};
   }
   if (route.path != Path::cais) {
-    return delegate(call, route, input.nbytes(), [&](c10d::Backend& inner) {
+    return delegate(call, route, input.nbytes(), [=](c10d::Backend& inner) mutable {
       return inner.alltoall_base(output, input, output_splits, input_splits, options);
     });
   }
@@ -402,8 +404,9 @@ CaisBackend::WorkPtr CaisBackend::alltoall(Tensors& outputs, Tensors& inputs,
                   is_async(options), options.timeout,  inputs};
   Route route{Path::gloo, Reason::split_sizes};
   if (!inputs.empty() && inputs.front().is_cuda() && nccl_) route = {Path::nccl, Reason::cuda};
-  return delegate(call, route, bytes_of(inputs),
-                  [&](c10d::Backend& inner) { return inner.alltoall(outputs, inputs, options); });
+  return delegate(call, route, bytes_of(inputs), [=](c10d::Backend& inner) mutable {
+    return inner.alltoall(outputs, inputs, options);
+  });
 }
 
 CaisBackend::WorkPtr CaisBackend::gather(TensorLists& outputs, Tensors& inputs,
@@ -414,8 +417,9 @@ CaisBackend::WorkPtr CaisBackend::gather(TensorLists& outputs, Tensors& inputs,
   Elements elements;
   const Route route = route_to_move(OpKind::gather, input, &elements);
   if (route.path != Path::cais) {
-    return delegate(call, route, bytes_of(inputs),
-                    [&](c10d::Backend& inner) { return inner.gather(outputs, inputs, options); });
+    return delegate(call, route, bytes_of(inputs), [=](c10d::Backend& inner) mutable {
+      return inner.gather(outputs, inputs, options);
+    });
   }
   Staging staging(call.async);
   const void* send = staging.read(input);
@@ -444,8 +448,9 @@ CaisBackend::WorkPtr CaisBackend::scatter(Tensors& outputs, TensorLists& inputs,
   Elements elements;
   const Route route = route_to_move(OpKind::scatter, output, &elements);
   if (route.path != Path::cais) {
-    return delegate(call, route, bytes_of(outputs),
-                    [&](c10d::Backend& inner) { return inner.scatter(outputs, inputs, options); });
+    return delegate(call, route, bytes_of(outputs), [=](c10d::Backend& inner) mutable {
+      return inner.scatter(outputs, inputs, options);
+    });
   }
   Staging staging(call.async);
   const void* send = nullptr;
@@ -467,7 +472,7 @@ CaisBackend::WorkPtr CaisBackend::barrier(const c10d::BarrierOptions& options) {
   const bool on_gpu = !options.device_ids.empty() || (options.device && options.device->is_cuda());
   if (nccl_ && on_gpu) {
     return delegate(call, {Path::nccl, Reason::cuda}, 0,
-                    [&](c10d::Backend& inner) { return inner.barrier(options); });
+                    [=](c10d::Backend& inner) mutable { return inner.barrier(options); });
   }
   stats_->count(call.op, {}, 0);
   const Collective collective;
@@ -479,7 +484,7 @@ CaisBackend::WorkPtr CaisBackend::send(Tensors& tensors, int to, int tag) {
   const bool on_gpu = nccl_ && only(tensors, call.op).is_cuda();
   return delegate(call, {on_gpu ? Path::nccl : Path::gloo, Reason::point_to_point},
                   bytes_of(tensors),
-                  [&](c10d::Backend& inner) { return inner.send(tensors, to, tag); });
+                  [=](c10d::Backend& inner) mutable { return inner.send(tensors, to, tag); });
 }
 
 CaisBackend::WorkPtr CaisBackend::recv(Tensors& tensors, int from, int tag) {
@@ -487,13 +492,13 @@ CaisBackend::WorkPtr CaisBackend::recv(Tensors& tensors, int from, int tag) {
   const bool on_gpu = nccl_ && only(tensors, call.op).is_cuda();
   return delegate(call, {on_gpu ? Path::nccl : Path::gloo, Reason::point_to_point},
                   bytes_of(tensors),
-                  [&](c10d::Backend& inner) { return inner.recv(tensors, from, tag); });
+                  [=](c10d::Backend& inner) mutable { return inner.recv(tensors, from, tag); });
 }
 
 CaisBackend::WorkPtr CaisBackend::recvAnysource(Tensors& tensors, int tag) {
   const Call call{Op::recv, OpType::RECVANYSOURCE, "cais:recv", true, c10d::kUnsetTimeout};
   return delegate(call, {Path::gloo, Reason::point_to_point}, bytes_of(tensors),
-                  [&](c10d::Backend& inner) { return inner.recvAnysource(tensors, tag); });
+                  [=](c10d::Backend& inner) mutable { return inner.recvAnysource(tensors, tag); });
 }
 
 void CaisBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
