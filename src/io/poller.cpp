@@ -1,11 +1,14 @@
 #include "io/poller.hpp"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+
+#include "io/clock.hpp"
 
 namespace cais::io {
 namespace {
@@ -76,6 +79,15 @@ void Waker::clear() {
 void wait_any(std::span<pollfd> fds, Duration limit) {
   const timespec timeout = to_timespec(std::max(limit, Duration(0)));
   (void)::ppoll(fds.data(), fds.size(), limit < Duration(0) ? nullptr : &timeout, nullptr);
+}
+
+bool spin_for(pollfd fd, Duration limit) {
+  const Instant end = now() + limit;
+  do {
+    ::sched_yield();
+    if (::poll(&fd, 1, 0) > 0) return true;
+  } while (now() < end);
+  return false;
 }
 
 }  // namespace cais::io

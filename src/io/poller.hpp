@@ -53,4 +53,8 @@ class Waker {
 /// Waits until one of `fds` is ready or `limit` has passed; negative: no limit.
 void wait_any(std::span<pollfd> fds, Duration limit);
 
+/// The same for one of them, without sleeping: a wake-up costs more than a small packet. Others get
+/// the core meanwhile. Whether it is ready.
+bool spin_for(pollfd fd, Duration limit);
+
 }  // namespace cais::io

@@ -12,6 +12,8 @@ constexpr std::size_t pool_buffers = 2048;  // 128 MB (S10), touched only as far
 constexpr std::size_t pool_reserve = 64;
 constexpr std::uint32_t nobody = ~std::uint32_t{0};
 constexpr Duration idle_wait = std::chrono::seconds(10);
+// Between the packets of small collectives a worker does not sleep.
+constexpr Duration spin = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -112,9 +114,9 @@ void SwitchWorker::run() {
     if (outbox_.empty() && commands_due_.exchange(false)) run_commands();
     if (turn()) continue;
     const bool blocked = !outbox_.empty();
-    std::array<pollfd, 2> fds{
-        pollfd{socket_->fd(), static_cast<short>(blocked ? POLLOUT : POLLIN), 0},
-        pollfd{blocked ? -1 : waker_.fd(), POLLIN, 0}};
+    const pollfd socket{socket_->fd(), static_cast<short>(blocked ? POLLOUT : POLLIN), 0};
+    if (io::spin_for(socket, spin)) continue;
+    std::array<pollfd, 2> fds{socket, pollfd{blocked ? -1 : waker_.fd(), POLLIN, 0}};
     io::wait_any(fds, idle_wait);
   }
   run_commands();  // whoever still waits for one

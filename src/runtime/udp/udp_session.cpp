@@ -1,7 +1,5 @@
 #include "runtime/udp/udp_session.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 
@@ -71,21 +69,11 @@ void UdpSession::wait(Duration limit) {
     fds = {pollfd{waker_.fd(), POLLIN, 0}, pollfd{management_->fd(), POLLIN, 0},
            endpoint_ ? endpoint_->waits_for() : pollfd{-1, 0, 0}};
   }
-  if (!spin(fds[2], limit)) io::wait_any(fds, limit);
+  const bool spins = config_.spin > Duration(0) && fds[2].fd >= 0;
+  if (!spins || !io::spin_for(fds[2], std::min(config_.spin, limit))) io::wait_any(fds, limit);
   if (fds[1].revents != 0) management_due_.store(true, std::memory_order_relaxed);
   drives_.fetch_add(1, std::memory_order_relaxed);
   drivers_waiting_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-// Others get the core meanwhile: hosts of a test share it, and so do the ranks of one host.
-bool UdpSession::spin(pollfd socket, Duration limit) const {
-  if (config_.spin <= Duration(0) || socket.fd < 0) return false;
-  const Instant end = io::now() + std::min(config_.spin, limit);
-  do {
-    ::sched_yield();
-    if (::poll(&socket, 1, 0) > 0) return true;
-  } while (io::now() < end);
-  return false;
 }
 
 void UdpSession::abort(const Error& error) {

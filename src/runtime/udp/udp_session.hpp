@@ -67,8 +67,6 @@ class UdpSession final : public Transport {
   std::string who_is_late() const;
   Rank outer_rank(Rank rank) const;
 
-  bool spin(pollfd socket, Duration limit) const;  // true: the socket is ready
-
   void serve();   // the thread
   bool driven();  // since the thread last asked
   void linger();
