@@ -177,9 +177,11 @@ void Mesh::take(std::size_t rank, const mesh::Message& message) {
     events_.push_back(Refused{mismatch->first, mismatch->second, mismatch->first_descriptor,
                               mismatch->second_descriptor});
     ended_ = true;
+    if (rank != config_.rank.value) broadcast(*mismatch);
   } else if (const auto* failed = std::get_if<mesh::Failed>(&message)) {
-    events_.push_back(Ended{Error{failed->code, failed->message}});
-    ended_ = true;
+    // Passed on: whoever hears of the end closes its connections, and another rank may see that
+    // before it hears why.
+    fail(Error{failed->code, failed->message});
   } else if (const auto* bye = std::get_if<mesh::Bye>(&message)) {
     peers_[rank].presence = Presence::left;
     events_.push_back(Left{Rank(static_cast<std::uint16_t>(rank)), bye->ops});
