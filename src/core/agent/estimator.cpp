@@ -42,27 +42,27 @@ Duration RttEstimator::rto(unsigned backoff) const {
 }
 
 CongestionWindow::CongestionWindow(std::uint32_t fragments_max)
-    : fragments_max_(std::max(fragments_max / 2, std::min(window_initial, fragments_max))),
-      fragments_(std::min(window_initial, fragments_max)) {}
+    : packets_max_(std::max(fragments_max / 2, std::min(window_initial, fragments_max))),
+      packets_(std::min(window_initial, fragments_max)) {}
 
 void CongestionWindow::end_round(Duration quickest, Duration queued) {
   const std::uint32_t lost_percent = lost_ == 0 ? 0 : 100 * lost_ / (settled_ + lost_);
-  std::uint64_t wanted = fragments_;
+  std::uint64_t wanted = packets_;
   if (lost_percent > loss_tolerated_percent) {
-    wanted -= fragments_ * std::min(lost_percent, 50u) / 100;
+    wanted -= packets_ * std::min(lost_percent, 50u) / 100;
   } else if (quickest > Duration(0)) {
     const auto took = static_cast<std::uint64_t>(quickest.count());
     const auto goal = static_cast<std::uint64_t>((quickest - queued + queueing_wanted).count());
-    const std::uint64_t fitting = fragments_ * goal / took;
-    starting_ = starting_ && fitting >= 2 * fragments_;
+    const std::uint64_t fitting = packets_ * goal / took;
+    starting_ = starting_ && fitting >= 2 * packets_;
     // In small steps, once the start is over: what an answer tells is a round trip old, and even
     // the quickest may have waited for a late rank.
-    const std::uint64_t step = std::max(fragments_ / 8, 1u);
-    const std::uint64_t growth = !held_back_ ? 0 : starting_ ? fragments_ : step;
-    wanted = std::clamp<std::uint64_t>(fitting, fragments_ - step, fragments_ + growth);
+    const std::uint64_t step = std::max(packets_ / 8, 1u);
+    const std::uint64_t growth = !held_back_ ? 0 : starting_ ? packets_ : step;
+    wanted = std::clamp<std::uint64_t>(fitting, packets_ - step, packets_ + growth);
   }
-  const std::uint32_t least = std::min(window_min, fragments_max_);
-  fragments_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, least, fragments_max_));
+  const std::uint32_t least = std::min(window_min, packets_max_);
+  packets_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, least, packets_max_));
   settled_ = lost_ = 0;
   held_back_ = false;
 }

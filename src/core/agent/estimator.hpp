@@ -41,16 +41,18 @@ class RttEstimator {
   Instant next_sample_ = Instant::min();
 };
 
-/// Fragments of each lane that may be on their way: the same number for all, so that they advance
-/// alike and none is left over to finish alone on part of the links. Each round trip sets it so
-/// that answers queue for a short time only (the rule of FAST TCP: Jin, Wei, Low 2004): what waits
-/// in a queue gains nothing, and keeps repeats waiting behind it. When more is lost than links lose
-/// by chance, a queue overflows, and the window shrinks by the share that was lost.
+/// Packets of each lane that may be on their way to us, one for each sum, done or payload that we
+/// are owed: an all-gather's fragment brings one of every rank. The same number for all lanes, so
+/// that they advance alike and none is left over to finish alone on part of the links. Each round
+/// trip sets it so that answers queue for a short time only (the rule of FAST TCP: Jin, Wei, Low
+/// 2004): what waits in a queue gains nothing, and keeps repeats waiting behind it. When more is
+/// lost than links lose by chance, a queue overflows, and the window shrinks by the share that was
+/// lost.
 class CongestionWindow {
  public:
   explicit CongestionWindow(std::uint32_t fragments_max);
 
-  std::uint32_t fragments() const { return fragments_; }
+  std::uint32_t packets() const { return packets_; }
   /// More was to be sent than the window allows; without that it does not grow (RFC 7661).
   void held_back() { held_back_ = true; }
   void lost() { ++lost_; }
@@ -60,8 +62,8 @@ class CongestionWindow {
   void end_round(Duration quickest, Duration queued);
 
  private:
-  std::uint32_t fragments_max_;
-  std::uint32_t fragments_;
+  std::uint32_t packets_max_;
+  std::uint32_t packets_;
   bool starting_ = true;  // doubling each round, as long as there is room
   // Of the round that is under way:
   std::uint32_t settled_ = 0;

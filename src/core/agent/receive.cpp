@@ -160,6 +160,7 @@ void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
   congestion.settled();
   if (now >= round_end) end_round(now);
   --lane.waiting;
+  lane.packets_on_their_way -= fragment.packets;
   lane.backoff = 0;
   lane.deadline = lane.waiting == 0 ? never : now + lane.rtt.rto(0);
   if (!before(seq, lane.settled_end)) lane.settled_end = seq + 1;

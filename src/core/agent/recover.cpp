@@ -34,8 +34,8 @@ void Agent::State::ask(LaneState& lane, Seq seq) {
 }
 
 /// After a timeout the shortest way is taken: to ask first would take four packets that arrive
-/// instead of two. What adds nothing is asked for all the same, for what is lacking may be much more
-/// than our contribution.
+/// instead of two. What adds nothing is asked for all the same, for what is lacking may be much
+/// more than our contribution.
 void Agent::State::repeat_or_ask(LaneState& lane, Seq seq) {
   if (lane.at(seq).due != Fragment::Due::nothing) return;
   const bool adds = op(lane.at(seq).op).submit.plan.combine == nir::Combine::reduce;

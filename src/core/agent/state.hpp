@@ -25,12 +25,13 @@ struct Fragment {
   enum class State : std::uint8_t { unsent, waiting, settled };
   enum class Due : std::uint8_t { nothing, contribution, want };
   State state = State::unsent;
-  Due due = Due::nothing;   // the repeat that is queued
-  bool repeated = false;    // no round trip can be read from its answer
-  bool clocked = false;     // an answer called it forth
-  bool asked = false;       // last sent as a want: the contribution itself has not gone again
-  bool finished = false;    // every rank's contribution is at the switch
-  std::uint32_t index = 0;  // in its op
+  Due due = Due::nothing;    // the repeat that is queued
+  bool repeated = false;     // no round trip can be read from its answer
+  bool clocked = false;      // an answer called it forth
+  bool asked = false;        // last sent as a want: the contribution itself has not gone again
+  bool finished = false;     // every rank's contribution is at the switch
+  std::uint8_t packets = 0;  // that its answer takes
+  std::uint32_t index = 0;   // in its op
   OpNumber op = 0;
   std::uint64_t lacking = 0;  // ranks whose payload is still owed to us; rank 0's bit for a sum
   Instant sent_at{};
@@ -53,10 +54,11 @@ struct LaneState {
   bool in_window(Seq seq) const { return !before(seq, base) && before(seq, next); }
 
   Lane lane;
-  Seq base;                   // the first that is not settled
-  Seq next;                   // the next to be sent
-  Seq settled_end;            // one past the last that is settled
-  std::uint32_t waiting = 0;  // sent and not settled
+  Seq base;                                // the first that is not settled
+  Seq next;                                // the next to be sent
+  Seq settled_end;                         // one past the last that is settled
+  std::uint32_t waiting = 0;               // sent and not settled
+  std::uint32_t packets_on_their_way = 0;  // that answer those
   std::deque<Share> shares;
   std::vector<Fragment> window;  // W, by seq
   std::deque<Seq> repeats;       // fragments with a repeat due

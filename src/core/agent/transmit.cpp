@@ -1,5 +1,6 @@
 // What the agent sends: new fragments as far as the window allows (P1), repeats before them.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/agent/state.hpp"
@@ -61,7 +62,7 @@ bool Agent::State::next_packet(Instant now, LaneState& lane, Transmit& out) {
   // P1: all up to seq − W are settled when the first that is not lies behind it.
   const auto ahead = static_cast<std::size_t>(distance(lane.base, lane.next));
   if (lane.shares.empty() || ahead >= lane.window.size()) return false;
-  if (lane.waiting >= congestion.fragments()) {
+  if (lane.packets_on_their_way >= congestion.packets()) {
     congestion.held_back();
     return false;
   }
@@ -84,11 +85,13 @@ void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
   fragment.sent_at = now;
   const nir::Extent extent = submit.plan.extent(fragment.index);
   fragment.lacking = owed(submit.plan, config.rank, extent.unit);
+  fragment.packets = static_cast<std::uint8_t>(std::max(1, std::popcount(fragment.lacking)));
   take_own(submit, config.rank, extent);
   contribution(lane, seq, fragment, out);
 
   lane.next = seq + 1;
   ++lane.waiting;
+  lane.packets_on_their_way += fragment.packets;
   if (lane.deadline == never) lane.deadline = now + lane.rtt.rto(lane.backoff);
   if (++share.left.begin == share.left.end) lane.shares.pop_front();
 }

@@ -71,6 +71,13 @@ TEST(Agent, LanesTakeTurnsInRuns) {
   }
 }
 
+TEST(Agent, AnAllGatherSendsAsMuchAsItMayReceive) {
+  Agent agent(config_of(5, 1, 256));
+  const auto job = job_of(OpKind::all_gather, 16 * 64, 5, 1);  // 64 fragments
+  agent.submit(job.submits[0]);
+  EXPECT_EQ(poll_all(agent).size(), 8u);  // each is owed 4 payloads; the window begins with 32
+}
+
 TEST(Agent, SmallOpsTakeTheLanesInTurn) {
   Agent agent(config_of(2, 3, 8));
   const auto job = job_of(OpKind::all_reduce, 4, 2, 3);

@@ -57,9 +57,9 @@ TEST(RttEstimator, ALateRankIsNotTheNetwork) {
 /// A round whose quickest answer took `rtt`, of which `queued` in queues.
 void round(CongestionWindow& window, Duration rtt, Duration queued,
            std::uint32_t lost_percent = 0) {
-  const std::uint32_t fragments = window.fragments();
-  for (std::uint32_t i = 0; i < fragments * lost_percent / 100; ++i) window.lost();
-  for (std::uint32_t i = 0; i < fragments; ++i) window.settled();
+  const std::uint32_t packets = window.packets();
+  for (std::uint32_t i = 0; i < packets * lost_percent / 100; ++i) window.lost();
+  for (std::uint32_t i = 0; i < packets; ++i) window.settled();
   window.held_back();
   window.end_round(rtt, queued);
 }
@@ -73,11 +73,11 @@ CongestionWindow grown(std::uint32_t fragments_max) {
 
 TEST(CongestionWindow, DoublesToItsBoundWhileAnswersDoNotQueue) {
   CongestionWindow window(512);
-  EXPECT_EQ(window.fragments(), 32u);
+  EXPECT_EQ(window.packets(), 32u);
   round(window, milliseconds(1), milliseconds(0));
-  EXPECT_EQ(window.fragments(), 64u);
+  EXPECT_EQ(window.packets(), 64u);
   for (int i = 0; i < 5; ++i) round(window, milliseconds(1), milliseconds(0));
-  EXPECT_EQ(window.fragments(), 256u);
+  EXPECT_EQ(window.packets(), 256u);
 }
 
 TEST(CongestionWindow, DoesNotGrowByWhatWasNotTried) {
@@ -86,43 +86,43 @@ TEST(CongestionWindow, DoesNotGrowByWhatWasNotTried) {
     window.settled();
     window.end_round(milliseconds(1), milliseconds(0));
   }
-  EXPECT_EQ(window.fragments(), 32u);
+  EXPECT_EQ(window.packets(), 32u);
 }
 
 TEST(CongestionWindow, ALateRoundDoesNotMoveItFar) {
   CongestionWindow window = grown(512);
   round(window, milliseconds(900), milliseconds(899));
-  EXPECT_EQ(window.fragments(), 224u);
+  EXPECT_EQ(window.packets(), 224u);
 }
 
 TEST(CongestionWindow, SettlesWhereAnswersQueueForAShortTime) {
   CongestionWindow window = grown(512);
   // A link on which each fragment takes 100 us, behind a way of 1 ms.
   for (int i = 0; i < 50; ++i) {
-    const Duration queued = window.fragments() * std::chrono::microseconds(100);
+    const Duration queued = window.packets() * std::chrono::microseconds(100);
     round(window, milliseconds(1) + queued, queued);
   }
-  EXPECT_NEAR(window.fragments(), 60u, 6);
+  EXPECT_NEAR(window.packets(), 60u, 6);
 }
 
 TEST(CongestionWindow, ToleratesWhatALinkLosesByChance) {
   CongestionWindow window = grown(512);
   for (int i = 0; i < 50; ++i) round(window, milliseconds(1), milliseconds(0), 5);
-  EXPECT_EQ(window.fragments(), 256u);
+  EXPECT_EQ(window.packets(), 256u);
 }
 
 TEST(CongestionWindow, ShrinksWhenAQueueOverflows) {
   CongestionWindow window = grown(512);
   round(window, milliseconds(1), milliseconds(0), 40);
-  EXPECT_LT(window.fragments(), 200u);
+  EXPECT_LT(window.packets(), 200u);
   for (int i = 0; i < 50; ++i) round(window, milliseconds(1), milliseconds(0), 60);
-  EXPECT_EQ(window.fragments(), 4u);
+  EXPECT_EQ(window.packets(), 4u);
 }
 
 TEST(CongestionWindow, IsNeverLargerThanP1Allows) {
   CongestionWindow window(4);
   for (int i = 0; i < 5; ++i) round(window, milliseconds(1), milliseconds(0));
-  EXPECT_EQ(window.fragments(), 4u);
+  EXPECT_EQ(window.packets(), 4u);
 }
 
 }  // namespace
