@@ -12,8 +12,10 @@ constexpr std::size_t pool_buffers = 2048;  // 128 MB (S10), touched only as far
 constexpr std::size_t pool_reserve = 64;
 constexpr std::uint32_t nobody = ~std::uint32_t{0};
 constexpr Duration idle_wait = std::chrono::seconds(10);
-// Between the packets of small collectives a worker does not sleep.
+// Between the packets of small collectives a worker does not sleep: a wake-up would cost as much
+// as they do. Where much comes at once it is worth one.
 constexpr Duration spin = std::chrono::microseconds(200);
+constexpr std::size_t spin_bytes_max = 16 * 1024;
 
 }  // namespace
 
@@ -115,7 +117,7 @@ void SwitchWorker::run() {
     if (turn()) continue;
     const bool blocked = !outbox_.empty();
     const pollfd socket{socket_->fd(), static_cast<short>(blocked ? POLLOUT : POLLIN), 0};
-    if (io::spin_for(socket, spin)) continue;
+    if (received_bytes_ <= spin_bytes_max && io::spin_for(socket, spin)) continue;
     std::array<pollfd, 2> fds{socket, pollfd{blocked ? -1 : waker_.fd(), POLLIN, 0}};
     io::wait_any(fds, idle_wait);
   }
@@ -135,7 +137,9 @@ void SwitchWorker::run_commands() {
 bool SwitchWorker::turn() {
   if (!outbox_.flush(*socket_, addresses_)) return false;
   const std::size_t count = socket_->receive(pool_, arrivals_);
+  if (count != 0) received_bytes_ = 0;
   for (io::Arrival& arrival : std::span(arrivals_).first(count)) {
+    received_bytes_ += arrival.train.bytes.size();
     take(arrival);
     arrival.train.owner = {};
   }

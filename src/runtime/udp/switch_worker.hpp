@@ -64,6 +64,7 @@ class SwitchWorker {
   switching::Switch switch_;
   io::Outbox outbox_;
   std::array<io::Arrival, arrivals_max> arrivals_;
+  std::size_t received_bytes_ = 0;  // when last anything came
   OnMismatch on_mismatch_;
   telemetry::Log log_;
 
