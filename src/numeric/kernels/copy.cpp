@@ -47,6 +47,7 @@ namespace cais::numeric {
 HWY_EXPORT(copy_past_cache);
 
 void copy_stream(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 0) return;  // memcpy does not take null pointers for nothing
   HWY_DYNAMIC_DISPATCH(copy_past_cache)(to, from, bytes);
 }
 
