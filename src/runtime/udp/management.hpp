@@ -35,11 +35,15 @@ struct Left {
   Rank rank;
   std::uint64_t ops;
 };
+/// `rank`, which had left in order, has stopped answering too.
+struct Gone {
+  Rank rank;
+};
 /// The session is over for all of its ranks: rank_lost, aborted, unavailable (the switch itself).
 struct Ended {
   Error error;
 };
-using ManagementEvent = std::variant<Described, Refused, Left, Ended>;
+using ManagementEvent = std::variant<Described, Refused, Left, Gone, Ended>;
 
 class Management {
  public:

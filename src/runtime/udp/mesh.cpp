@@ -153,9 +153,10 @@ void Mesh::read(std::size_t rank) {
 void Mesh::lose(std::size_t rank) {
   Peer& peer = peers_[rank];
   ready_.remove(peer.connection.fd());
-  const bool in_order = peer.presence == Presence::left || ended_;
+  const bool in_order = peer.presence == Presence::left;
   peer.presence = Presence::lost;
-  if (in_order) return;
+  if (ended_) return;
+  if (in_order) return events_.push_back(Gone{Rank(static_cast<std::uint16_t>(rank))});
   const bool broken = peer.connection.state() == io::Connection::State::broken;
   fail(Error{ErrorCode::rank_lost,
              config_.names[rank] + " is lost: its control connection " +

@@ -132,6 +132,8 @@ bool UdpSession::take_management_events() {
     } else if (const auto* left = std::get_if<Left>(&event)) {
       if (left->rank.value < left_after_.size()) left_after_[left->rank.value] = left->ops;
       fail_if_peers_left();
+    } else if (const auto* gone = std::get_if<Gone>(&event)) {
+      fail_if_needed(gone->rank);
     } else if (const auto* refused = std::get_if<Refused>(&event)) {
       fail(Error{ErrorCode::mismatch,
                  wire::explain_mismatch(refused->first_descriptor, outer_rank(refused->first),
@@ -191,6 +193,18 @@ void UdpSession::fail(const Error& error) {
     ending.swap(*queue);
     for (const UnderWay& one : ending) one.operation->finish(error);
   }
+}
+
+/// Who leaves goes on answering until all have left, or for linger_max: what this rank lacks now,
+/// nobody can repeat any more.
+void UdpSession::fail_if_needed(Rank gone) {
+  if (waiting_.empty() && under_way_.empty()) return;
+  const Error error{ErrorCode::rank_lost,
+                    config_.names[gone.value] +
+                        " left the group in order, and is gone before this rank had all that it "
+                        "needs of their last collective: too many packets are lost on the way"};
+  management_->abort(error);
+  fail(error);
 }
 
 void UdpSession::fail_if_peers_left() {

@@ -63,6 +63,7 @@ class UdpSession final : public Transport {
   void finish(std::uint64_t number);
   void fail(const Error& error);
   void fail_if_peers_left();
+  void fail_if_needed(Rank gone);
   Duration time_to_wait(Duration limit) const;
   std::string who_is_late() const;
   Rank outer_rank(Rank rank) const;
