@@ -13,6 +13,8 @@ std::uint32_t run_length(const LaneState& lane, const wire::Header& header) {
   return std::min<std::uint32_t>(header.chunk, static_cast<std::uint32_t>(lane.window.size()));
 }
 
+constexpr unsigned backoff_kept_max = 1;
+
 /// The fragment at `seq` when it was sent and is not known to be finished; otherwise none.
 Fragment* unfinished(LaneState& lane, Seq seq) {
   if (!lane.in_window(seq)) return nullptr;
@@ -161,8 +163,10 @@ void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
   if (now >= round_end) end_round(now);
   --lane.waiting;
   lane.packets_on_their_way -= fragment.packets;
-  lane.backoff = 0;
-  lane.deadline = lane.waiting == 0 ? never : now + lane.rtt.rto(0);
+  // Karn's rule, up to a bound: nothing but a fragment sent once tells that the timeout is long
+  // enough. Where most are lost, waiting for one would take for ever.
+  lane.backoff = fragment.repeated ? std::min(lane.backoff, backoff_kept_max) : 0;
+  lane.deadline = lane.waiting == 0 ? never : now + lane.rtt.rto(lane.backoff);
   if (!before(seq, lane.settled_end)) lane.settled_end = seq + 1;
   if (lane.recovering) recovered(now, lane, fragment);
   while (lane.base != lane.next && lane.at(lane.base).state == Fragment::State::settled) {
