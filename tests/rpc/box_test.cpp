@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 
 #include "rpc/server.hpp"
 #include "runtime/udp/switch_registry.hpp"
@@ -85,8 +86,10 @@ TEST(Box, ComputesUnderLoss) {
 
 TEST(Box, ExplainsMismatchToAll) {
   Box box(1);
-  with_ranks({.ranks = 3, .switch_ip = box.address()}, [](TestRank& rank) {
+  std::barrier all_done(3);  // the refusal ends all that is under way
+  with_ranks({.ranks = 3, .switch_ip = box.address()}, [&](TestRank& rank) {
     check_all_reduce(rank, 10);
+    all_done.arrive_and_wait();
     expect_mismatch(rank);
   });
   expect_all_free(box);

@@ -1,5 +1,6 @@
 // How a group over UDP ends when something is wrong: the same error at all ranks, within a second.
 #include <atomic>
+#include <barrier>
 
 #include "tests/runtime/udp/checks.hpp"
 #include "tests/runtime/udp/processes.hpp"
@@ -11,8 +12,10 @@ using std::chrono::milliseconds;
 using testing::HasSubstr;
 
 TEST(UdpFailures, MismatchIsExplainedToAll) {
-  with_ranks({.ranks = 3}, [](TestRank& member) {
+  std::barrier all_done(3);  // the refusal ends all that is under way
+  with_ranks({.ranks = 3}, [&](TestRank& member) {
     check_all_reduce(member, 10);
+    all_done.arrive_and_wait();
     expect_mismatch(member);
     // And it stays so.
     std::vector<float> data(1);
