@@ -77,7 +77,7 @@ void Execution::arrive() {
   way_ = payload_bytes <= tuning_.inline_bytes ? Way::in_arrival : Way::exchange;
   bool mapped = false;
   if (way_ == Way::in_arrival) {
-    if (contributes_) stage(arrival.payload, send_, payload_bytes);
+    if (contributes_) stage_payload(arrival.payload);
   } else {
     arrival.mapped.send_offset_plus_1 = contributes_ ? place_in_arena(send_, payload_bytes) : 0;
     arrival.mapped.recv_offset_plus_1 = receives_ ? place_in_arena(recv_, received_bytes()) : 0;
@@ -89,6 +89,15 @@ void Execution::arrive() {
     set_rounds();
     if (may_fill()) splits() ? fill_split() : fill();
   }
+}
+
+/// The units that others want: of several, all but our own.
+void Execution::stage_payload(std::byte* to) {
+  if (plan_->units == 1) return stage(to, send_, plan_->unit_bytes);
+  const std::uint64_t before = rank_ * plan_->unit_bytes;
+  const std::uint64_t after = before + plan_->unit_bytes;
+  stage(to, send_, before);
+  stage(to + after, send_ + after, plan_->units * plan_->unit_bytes - after);
 }
 
 void Execution::publish_descriptor() {

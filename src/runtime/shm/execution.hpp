@@ -67,6 +67,7 @@ class Execution {
 
   // arrive.cpp
   void arrive();
+  void stage_payload(std::byte* to);
   void publish_descriptor();
   std::uint64_t received_bytes() const;
   std::uint64_t place_in_arena(const void* tensor, std::uint64_t bytes) const;
