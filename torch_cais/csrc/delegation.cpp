@@ -72,15 +72,19 @@ void Delegation::enter(WorkPtr work) {
 void Delegation::agree(DelegatedWork& work) {
   const std::lock_guard lock(mutex_);
   work.agreed_ = true;
-  for (; !waiting_.empty() && waiting_.front()->agreed_; waiting_.pop_front()) {
-    waiting_.front()->issue();
+  while (!waiting_.empty() && waiting_.front()->agreed_) {
+    const WorkPtr next = std::move(waiting_.front());
+    waiting_.pop_front();
+    next->issue();
   }
 }
 
 // What a group refuses, it refuses for good: nothing behind it is ever agreed on.
 void Delegation::refuse(DelegatedWork& work, std::exception_ptr why) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(waiting_, [&work](const WorkPtr& one) { return one.get() == &work; });
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(waiting_, [&work](const WorkPtr& one) { return one.get() == &work; });
+  }
   work.refuse(std::move(why));
 }
 

@@ -64,7 +64,7 @@ class Delegation {
   void refuse(DelegatedWork& work, std::exception_ptr why);
 
  private:
-  std::mutex mutex_;
+  std::recursive_mutex mutex_;  // what follows a collective at once may call the next one
   std::deque<WorkPtr> waiting_;
 };
 
