@@ -57,6 +57,12 @@ Collective describe(OpKind kind, const Elements& elements, const at::Tensor& ten
   return collective;
 }
 
+template <class Options>
+Options with_op(Options options, const c10d::ReduceOp& op) {
+  options.reduceOp = op;
+  return options;
+}
+
 std::uint64_t bytes_of(at::TensorList tensors) {
   std::uint64_t bytes = 0;
   for (const at::Tensor& tensor : tensors) {
@@ -77,9 +83,7 @@ CaisBackend::WorkPtr CaisBackend::allreduce(Tensors& tensors,
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(tensors), options.reduceOp, tensors,
                               [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
-                                auto adjusted = options;
-                                adjusted.reduceOp = op;
-                                return inner.allreduce(tensors, adjusted);
+                                return inner.allreduce(tensors, with_op(options, op));
                               });
   }
   stats_->count(call.op, route, tensor.nbytes());
@@ -110,9 +114,7 @@ CaisBackend::WorkPtr CaisBackend::allreduce_coalesced(
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(tensors), options.reduceOp, tensors,
                               [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
-                                auto adjusted = options;
-                                adjusted.reduceOp = op;
-                                return inner.allreduce_coalesced(tensors, adjusted);
+                                return inner.allreduce_coalesced(tensors, with_op(options, op));
                               });
   }
   stats_->count(call.op, route, bytes_of(tensors));
@@ -139,9 +141,7 @@ CaisBackend::WorkPtr CaisBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
     const at::TensorList outputs = is_root ? at::TensorList(tensors) : at::TensorList();
     return delegate_reduction(call, route, bytes_of(tensors), options.reduceOp, outputs,
                               [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
-                                auto adjusted = options;
-                                adjusted.reduceOp = op;
-                                return inner.reduce(tensors, adjusted);
+                                return inner.reduce(tensors, with_op(options, op));
                               });
   }
   stats_->count(call.op, route, tensor.nbytes());
@@ -288,9 +288,7 @@ CaisBackend::WorkPtr CaisBackend::reduce_scatter(Tensors& outputs, TensorLists& 
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(outputs), options.reduceOp, outputs,
                               [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
-                                auto adjusted = options;
-                                adjusted.reduceOp = op;
-                                return inner.reduce_scatter(outputs, inputs, adjusted);
+                                return inner.reduce_scatter(outputs, inputs, with_op(options, op));
                               });
   }
   if (inputs.size() != 1) refuse(call.op, "takes one list of input tensors");
@@ -316,9 +314,8 @@ CaisBackend::WorkPtr CaisBackend::_reduce_scatter_base(at::Tensor& output, at::T
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, input.nbytes(), options.reduceOp, output,
                               [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
-                                auto adjusted = options;
-                                adjusted.reduceOp = op;
-                                return inner._reduce_scatter_base(output, input, adjusted);
+                                return inner._reduce_scatter_base(output, input,
+                                                                  with_op(options, op));
                               });
   }
   check_whole(call.op, input, output);
@@ -344,10 +341,8 @@ CaisBackend::WorkPtr CaisBackend::reduce_scatter_tensor_coalesced(
   if (route.path != Path::cais) {
     return delegate_reduction(call, route, bytes_of(inputs), options.reduceOp, outputs,
                               [=](c10d::Backend& inner, const c10d::ReduceOp& op) mutable {
-                                auto adjusted = options;
-                                adjusted.reduceOp = op;
                                 return inner.reduce_scatter_tensor_coalesced(outputs, inputs,
-                                                                             adjusted);
+                                                                             with_op(options, op));
                               });
   }
   if (outputs.size() != inputs.size()) refuse(call.op, "takes as many outputs as inputs");

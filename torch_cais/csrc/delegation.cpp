@@ -54,6 +54,11 @@ std::exception_ptr DelegatedWork::exception() const {
   return refusal_ ? refusal_ : inner_->exception();
 }
 
+std::vector<at::Tensor> DelegatedWork::result() {
+  await_issue();
+  return inner_->result();
+}
+
 bool DelegatedWork::wait(std::chrono::milliseconds timeout) {
   if (announcement_) announcement_->wait(timeout);
   await_issue();

@@ -29,7 +29,7 @@ class DelegatedWork final : public c10d::Work {
   bool isCompleted() override;
   bool isSuccess() const override;
   std::exception_ptr exception() const override;
-  std::vector<at::Tensor> result() override { return inner_->result(); }
+  std::vector<at::Tensor> result() override;
   bool wait(std::chrono::milliseconds timeout) override;
   void synchronize() override { wait(kNoTimeout); }
   void abort() override;
