@@ -40,15 +40,26 @@ def set_up() -> None:
     subprocess.run([BENCH / "setup.sh"], check=True)
 
 
-def _measure(command: list, who: str, env: dict | None = None) -> Times:
+def run(command: list, who: str, env: dict | None = None, seconds_max: float = SECONDS_MAX) -> str:
+    """What it writes to its standard output; RuntimeError when it fails."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **(env or {})}
     done = subprocess.run(
         [str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=SECONDS_MAX,
+        capture_output=True, text=True, timeout=seconds_max,
     )
     if done.returncode != 0:
         raise RuntimeError(f"{who} failed (exit status {done.returncode}): {done.stderr[-600:]}")
-    return times_of(json_lines(done.stdout), who)
+    return done.stdout
+
+
+def torchrun(ranks: int, script: pathlib.Path, *words: object) -> list:
+    """The command that runs the script in `ranks` ranks on this machine."""
+    return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
+            ranks, script, *words]
+
+
+def _measure(command: list, who: str, env: dict | None = None) -> Times:
+    return times_of(json_lines(run(command, who, env)), who)
 
 
 def _intel() -> dict[str, str]:
@@ -90,9 +101,8 @@ def _perf_words(work: Work) -> list[str]:
 
 
 def torch_backend(backend: str, work: Work, dtype: str = "float32", **env: str) -> Times:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-               work.ranks, BENCH / "torch_bench.py", backend]
-    return _measure(command + work.words() + [dtype], backend, env)
+    command = torchrun(work.ranks, BENCH / "torch_bench.py", backend, *work.words(), dtype)
+    return _measure(command, backend, env)
 
 
 # Hosts of the lab, one rank on each

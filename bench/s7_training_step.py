@@ -9,10 +9,10 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
+import contenders
 from common import RESULTS, ROOT, load, merge, save
 from tables import circumstances, put, table
 
@@ -31,16 +31,10 @@ SECONDS_MAX = 600
 def step_seconds(backend: str, tp: int, model: str, steps: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "result.json"
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
-                   "--nproc-per-node", str(tp), str(ROOT / "demo" / "train.py"), "--backend",
-                   backend, "--steps", str(steps), "--out", str(out), *MODELS[model]]
-        environment = dict(os.environ, OMP_NUM_THREADS="1")
-        if backend == "cais":
-            environment.setdefault("CAIS_ALLOCATOR", "1")
-        done = subprocess.run(command, env=environment, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=SECONDS_MAX)
-        if done.returncode != 0:
-            raise RuntimeError(f"{backend}, {model}, tp {tp}: {done.stderr[-1500:]}")
+        command = contenders.torchrun(tp, ROOT / "demo" / "train.py", "--backend", backend,
+                                      "--steps", steps, "--out", out, *MODELS[model])
+        env = {"CAIS_ALLOCATOR": os.environ.get("CAIS_ALLOCATOR", "1")} if backend == "cais" else {}
+        contenders.run(command, f"{backend}, {model}, tp {tp}", env, SECONDS_MAX)
         return json.loads(out.read_text())["step_seconds"]
 
 

@@ -16,8 +16,6 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
-import sys
 import time
 
 import contenders
@@ -25,7 +23,6 @@ from contenders import Work
 
 RANKS = 2
 BYTES = (16, 1 << 10)
-SECONDS_MAX = 120
 BACKENDS = ("fake", "cais")
 WHAT = "added by torch_cais to an all_reduce, us"
 
@@ -60,13 +57,9 @@ def rank_main(iterations: int) -> None:
 
 
 def one_round(iterations: int) -> dict[int, dict[str, float]]:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-               str(RANKS), str(pathlib.Path(__file__).resolve()), "--iterations", str(iterations)]
-    done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=SECONDS_MAX)
-    if done.returncode != 0:
-        raise RuntimeError(f"torch_overhead failed (exit status {done.returncode}): {done.stderr[-600:]}")
-    times = {int(size): each for size, each in json.loads(done.stdout.splitlines()[-1]).items()}
+    command = contenders.torchrun(RANKS, pathlib.Path(__file__).resolve(), "--iterations", iterations)
+    output = contenders.run(command, "torch_overhead")
+    times = {int(size): each for size, each in json.loads(output.splitlines()[-1]).items()}
     work = Work("all_reduce", RANKS, low=BYTES[0], high=BYTES[-1], factor=BYTES[-1] // BYTES[0], repeats=iterations)
     for line in contenders.cais(work).lines:
         times[line["bytes"]]["c_api"] = line["us"]
