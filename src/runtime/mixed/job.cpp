@@ -27,6 +27,17 @@ std::vector<Piece> pieces_of(std::size_t count, std::size_t element_bytes) {
   return pieces;
 }
 
+/// Calls `visit` with each rank, and the place of its unit among the hosts' blocks.
+template <class Visit>
+void for_each_unit(const Hosts& hosts, Visit visit) {
+  for (std::size_t host = 0; host < hosts.count(); ++host) {
+    const auto& ranks = hosts.members[host];
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      visit(std::size_t{ranks[i]}, host * hosts.members_max() + i);
+    }
+  }
+}
+
 class Recipe {
  public:
   Recipe(const Hosts& hosts, Seat seat, Operation& operation)
@@ -125,26 +136,18 @@ Collective Recipe::part(OpKind kind, DType dtype, const void* send, void* recv,
 std::function<void()> Recipe::blocks_to_ranks(const std::byte* blocks, std::byte* units,
                                               std::size_t unit) const {
   return [=, &hosts = hosts_] {
-    for (std::size_t host = 0; host < hosts.count(); ++host) {
-      const auto& ranks = hosts.members[host];
-      for (std::size_t i = 0; i < ranks.size(); ++i) {
-        std::memcpy(units + ranks[i] * unit, blocks + (host * hosts.members_max() + i) * unit,
-                    unit);
-      }
-    }
+    for_each_unit(hosts, [=](std::size_t rank, std::size_t place) {
+      std::memcpy(units + rank * unit, blocks + place * unit, unit);
+    });
   };
 }
 
 std::function<void()> Recipe::ranks_to_blocks(const std::byte* units, std::byte* blocks,
                                               std::size_t unit) const {
   return [=, &hosts = hosts_] {
-    for (std::size_t host = 0; host < hosts.count(); ++host) {
-      const auto& ranks = hosts.members[host];
-      for (std::size_t i = 0; i < ranks.size(); ++i) {
-        std::memcpy(blocks + (host * hosts.members_max() + i) * unit, units + ranks[i] * unit,
-                    unit);
-      }
-    }
+    for_each_unit(hosts, [=](std::size_t rank, std::size_t place) {
+      std::memcpy(blocks + place * unit, units + rank * unit, unit);
+    });
   };
 }
 

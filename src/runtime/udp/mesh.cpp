@@ -80,8 +80,7 @@ void Mesh::report(const wire::Mismatch& mismatch) {
   if (ended_ || first == known_.end() || second == known_.end()) return;
   const mesh::Mismatch message{mismatch.first, mismatch.second, first->second.shown,
                                second->second.shown};
-  broadcast(message);
-  take(config_.rank.value, message);  // ends the session here too
+  take(config_.rank.value, message);
 }
 
 std::string Mesh::not_yet_described(DescriptorHash hash) const {
@@ -178,7 +177,7 @@ void Mesh::take(std::size_t rank, const mesh::Message& message) {
     events_.push_back(Refused{mismatch->first, mismatch->second, mismatch->first_descriptor,
                               mismatch->second_descriptor});
     ended_ = true;
-    if (rank != config_.rank.value) broadcast(*mismatch);
+    broadcast(*mismatch);  // ours, or passed on as a failure is
   } else if (const auto* failed = std::get_if<mesh::Failed>(&message)) {
     // Passed on: whoever hears of the end closes its connections, and another rank may see that
     // before it hears why.

@@ -78,8 +78,7 @@ void UdpSession::wait(Duration limit) {
 
 void UdpSession::abort(const Error& error) {
   const std::scoped_lock lock(mutex_);
-  if (!failed_) management_->abort(error);
-  fail(error);
+  fail_for_all(error);
   woken_ = true;
   waker_.wake();
 }
@@ -195,6 +194,12 @@ void UdpSession::fail(const Error& error) {
   }
 }
 
+/// Ends the session at all ranks; if it has ended here, they have been told.
+void UdpSession::fail_for_all(const Error& error) {
+  if (!failed_) management_->abort(error);
+  fail(error);
+}
+
 /// Who leaves goes on answering until all have left, or for linger_max: what this rank lacks now,
 /// nobody can repeat any more.
 void UdpSession::fail_if_needed(Rank gone) {
@@ -203,8 +208,7 @@ void UdpSession::fail_if_needed(Rank gone) {
                     config_.names[gone.value] +
                         " left the group in order, and is gone before this rank had all that it "
                         "needs of their last collective: too many packets are lost on the way"};
-  management_->abort(error);
-  fail(error);
+  fail_for_all(error);
 }
 
 void UdpSession::fail_if_peers_left() {
@@ -216,8 +220,7 @@ void UdpSession::fail_if_peers_left() {
                       config_.names[rank] + " left the group in order after " +
                           std::to_string(*ops) + " collectives, but this rank has started " +
                           std::to_string(started_) + ": all ranks must call the same ones"};
-    management_->abort(error);
-    return fail(error);
+    return fail_for_all(error);
   }
 }
 

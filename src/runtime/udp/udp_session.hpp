@@ -62,6 +62,7 @@ class UdpSession final : public Transport {
   void take_packet_events();
   void finish(std::uint64_t number);
   void fail(const Error& error);
+  void fail_for_all(const Error& error);
   void fail_if_peers_left();
   void fail_if_needed(Rank gone);
   Duration time_to_wait(Duration limit) const;
