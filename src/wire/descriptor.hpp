@@ -97,9 +97,9 @@ struct DescriptorSpec {
 ///   accumulator     float32 for halves that are reduced, else the dtype itself
 ///   fragment_bytes  the given size, but never more than the unit rounded up to 16 bytes: a small
 ///                   op sends small packets
-///   lanes           clamp(bytes of all fragments / lane_bytes_min, 1, lanes of the session): a
-///   small
-///                   op stays in one lane; a larger one must not queue up before one server's link
+///   lanes           bytes of all fragments / lane_bytes_min, at least 1, and no more than the
+///                   session has or there are fragments: a small op stays in one lane; a larger one
+///                   must not queue up before one server's link
 /// The error names the field of the spec that is out of range.
 Result<CommDescriptor> make_descriptor(const DescriptorSpec& spec);
 

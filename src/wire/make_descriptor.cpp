@@ -1,14 +1,11 @@
 // From what a caller knows to the 128 bytes. On the path of every collective: no allocation.
 #include <algorithm>
 
+#include "base/round_up.hpp"
 #include "wire/descriptor.hpp"
 
 namespace cais::wire {
 namespace {
-
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
-  return (value + step - 1) / step * step;
-}
 
 void set_shape(const DescriptorSpec& spec, CommDescriptor& descriptor) {
   const std::size_t dims = spec.shape.size();

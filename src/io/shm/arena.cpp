@@ -12,16 +12,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/round_up.hpp"
 #include "io/shm/arena_fork.hpp"
 
 namespace cais::io {
 namespace {
 
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
-
-constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 // Large blocks come in eight sizes per power of two, so that blocks of about one size are
 // interchangeable. The tail that nobody touches costs no memory.

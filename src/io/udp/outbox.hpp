@@ -1,9 +1,8 @@
 // io/udp/outbox.hpp — packets on their way to the socket, sorted into trains by destination.
 //
 //   add(...)   until full(); what it points at must stay valid until flush() has returned true
-//   flush()    builds the trains and sends them; false: the socket is full, call it again when it
-//   is
-//              writable, and add nothing before it has returned true
+//   flush()    builds the trains and sends them; false: the socket is full, call it again when
+//              it is writable, and add nothing before it has returned true
 //
 // The order of the packets to one destination is kept; between destinations trains take turns. Each
 // member of a group begins with another one, so that not all of them queue up before the same.

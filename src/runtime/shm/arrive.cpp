@@ -94,10 +94,8 @@ void Execution::arrive() {
 /// The units that others want: of several, all but our own.
 void Execution::stage_payload(std::byte* to) {
   if (plan_->units == 1) return stage(to, send_, plan_->unit_bytes);
-  const std::uint64_t before = rank_ * plan_->unit_bytes;
-  const std::uint64_t after = before + plan_->unit_bytes;
-  stage(to, send_, before);
-  stage(to + after, send_ + after, plan_->units * plan_->unit_bytes - after);
+  stage_all_but({rank_ * plan_->unit_bytes, plan_->unit_bytes}, to, send_,
+                plan_->units * plan_->unit_bytes);
 }
 
 void Execution::publish_descriptor() {

@@ -85,8 +85,10 @@ class Execution {
   bool consume();
   void deliver(Slice slice);
   void reduce(std::span<std::byte* const> outputs, std::span<const std::byte* const> inputs,
-              std::size_t bytes) const;
+              std::size_t bytes, bool past_cache) const;
   void stage(std::byte* to, const std::byte* from, std::size_t bytes);
+  void stage_all_but(Slice own, std::byte* to, const std::byte* from, std::size_t bytes);
+  void advance_to(std::atomic<std::uint64_t> Progress::*counter, std::uint32_t rounds);
   void write_out(std::byte* to, const std::byte* from, std::size_t bytes) const;
   bool may_leave();
   void set_rounds();

@@ -5,14 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/round_up.hpp"
 #include "io/shm/futex.hpp"
 
 namespace cais::runtime::shm {
 namespace {
-
-constexpr std::size_t round_up(std::size_t value, std::size_t step) {
-  return (value + step - 1) / step * step;
-}
 
 constexpr int looks_for_failure = 200;  // 20 ms: a message is written in microseconds
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/round_up.hpp"
 #include "io/clock.hpp"
 #include "numeric/copy.hpp"
 #include "runtime/shm/execution.hpp"
@@ -10,8 +11,8 @@
 namespace cais::runtime::shm {
 namespace {
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
-  return (value + step - 1) / step * step;
+void copy(std::byte* to, const std::byte* from, std::size_t bytes, bool past_cache) {
+  past_cache ? numeric::copy_stream(to, from, bytes) : void(std::memcpy(to, from, bytes));
 }
 
 }  // namespace
@@ -27,14 +28,26 @@ void Execution::stage(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
   const WritePolicy::Way way = write_policy_.choose(bytes);
   const Instant begun = io::now();
-  way == WritePolicy::Way::past_cache ? numeric::copy_stream(to, from, bytes)
-                                      : void(std::memcpy(to, from, bytes));
+  copy(to, from, bytes, way == WritePolicy::Way::past_cache);
   write_policy_.took(bytes, way, io::now() - begun);
+}
+
+/// The same but for `own`, a part that nobody else wants.
+void Execution::stage_all_but(Slice own, std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::uint64_t after = own.offset + own.bytes;
+  stage(to, from, own.offset);
+  stage(to + after, from + after, bytes - after);
+}
+
+/// Shows the others that one more round is done.
+void Execution::advance_to(std::atomic<std::uint64_t> Progress::*counter, std::uint32_t rounds) {
+  Progress& own = memory_.progress(rank_);
+  GroupMemory::publish(own.*counter, base_round_ + rounds, own.bell);
 }
 
 void Execution::write_out(std::byte* to, const std::byte* from, std::size_t bytes) const {
   if (to == from) return;
-  streams_ ? numeric::copy_stream(to, from, bytes) : void(std::memcpy(to, from, bytes));
+  copy(to, from, bytes, streams_);
 }
 
 /// Cuts the op into rounds, whose slices of all units fit into a buffer, and the staging memory
@@ -74,8 +87,7 @@ bool Execution::run_rounds() {
     ++consumed_;
     claimed_ = false;
     cursor_ = 0;
-    Progress& own = memory_.progress(rank_);
-    GroupMemory::publish(own.consumed, base_round_ + consumed_, own.bell);
+    advance_to(&Progress::consumed, consumed_);
   }
   return true;
 }
@@ -99,9 +111,7 @@ void Execution::fill() {
     stage(buffer + unit * slice_bytes_, send_ + unit * plan_->unit_bytes + slice.offset,
           slice.bytes);
   }
-  ++filled_;
-  Progress& own = memory_.progress(rank_);
-  GroupMemory::publish(own.filled, base_round_ + filled_, own.bell);
+  advance_to(&Progress::filled, ++filled_);
 }
 
 bool Execution::all_filled() {
@@ -132,9 +142,10 @@ const std::byte* Execution::source(std::size_t rank, std::uint32_t unit, Slice s
 }
 
 void Execution::reduce(std::span<std::byte* const> outputs,
-                       std::span<const std::byte* const> inputs, std::size_t bytes) const {
+                       std::span<const std::byte* const> inputs, std::size_t bytes,
+                       bool past_cache) const {
   const std::size_t count = bytes / size_of(plan_->dtype);
-  streams_ ? reducer_->stream(outputs, inputs, count) : (*reducer_)(outputs, inputs, count);
+  past_cache ? reducer_->stream(outputs, inputs, count) : (*reducer_)(outputs, inputs, count);
 }
 
 /// Takes what the plan delivers to this rank of the slice.
@@ -144,7 +155,7 @@ void Execution::deliver(Slice slice) {
     std::array<const std::byte*, ranks_max> inputs;
     for (std::size_t rank = 0; rank < ranks_; ++rank) inputs[rank] = source(rank, unit, slice);
     std::byte* const output = recv_ + slice.offset;
-    reduce({&output, 1}, {inputs.data(), ranks_}, slice.bytes);
+    reduce({&output, 1}, {inputs.data(), ranks_}, slice.bytes, streams_);
   } else if (plan_->combine == nir::Combine::concat) {
     for (std::size_t i = 0; i < ranks_; ++i) {
       const std::size_t rank = (rank_ + i) % ranks_;  // not all from the same one at once

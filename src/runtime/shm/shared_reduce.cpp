@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/round_up.hpp"
 #include "runtime/shm/execution.hpp"
 
 namespace cais::runtime::shm {
@@ -14,10 +15,6 @@ constexpr std::uint64_t count_mask = (std::uint64_t{1} << count_bits) - 1;
 /// The count under `round`'s tag: 0 when the word still stands at an older round.
 std::uint64_t count_of(std::uint64_t word, std::uint64_t round) {
   return word >> count_bits == round ? word & count_mask : 0;
-}
-
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
-  return (value + step - 1) / step * step;
 }
 
 }  // namespace
@@ -101,12 +98,10 @@ void Execution::reduce_piece(Slice slice, Slice piece) {
     outputs[rank] = way_ == Way::mapped_reduce ? mapped_recv_[rank] + slice.offset + piece.offset
                                                : staging(0, consumed_) + piece.offset;
   }
-  const std::span<const std::byte* const> all_inputs(inputs.data(), ranks_);
-  if (way_ == Way::mapped_reduce) return reduce({outputs.data(), ranks_}, all_inputs, piece.bytes);
-  const std::size_t count = piece.bytes / size_of(plan_->dtype);
-  const bool past = write_policy_.better() == WritePolicy::Way::past_cache;
-  past ? reducer_->stream({outputs.data(), 1}, all_inputs, count)
-       : (*reducer_)({outputs.data(), 1}, all_inputs, count);
+  const bool to_all = way_ == Way::mapped_reduce;
+  const bool past_cache =
+      to_all ? streams_ : write_policy_.better() == WritePolicy::Way::past_cache;
+  reduce({outputs.data(), to_all ? ranks_ : 1u}, {inputs.data(), ranks_}, piece.bytes, past_cache);
 }
 
 bool Execution::all_reduced(const Pieces& pieces) {

@@ -14,8 +14,8 @@ namespace {
 
 // A waiter looks this often at whether its peers are alive.
 constexpr Duration sleep_max = std::chrono::milliseconds(20);
-// Once all ranks are in an op, what one waits for is work of another: it is soon done. Not for long:
-// a core that yields looks busy, and the scheduler moves no rank with work over to it.
+// Once all ranks are in an op, what one waits for is work of another: it is soon done. Not for
+// long: a core that yields looks busy, and the scheduler moves no rank with work over to it.
 constexpr Duration work_max = std::chrono::microseconds(100);
 constexpr int spins_alone = 128;  // a few microseconds
 constexpr int spins_crowded = 32;

@@ -61,14 +61,9 @@ bool Execution::all_reached(std::atomic<std::uint64_t> Progress::*counter, std::
 void Execution::fill_split() {
   const Slice slice = slice_of(filled_);
   const Slice own = part_of(rank_, filled_);
-  std::byte* buffer = staging(rank_, filled_);
-  const std::uint64_t before = own.offset - slice.offset;
-  const std::uint64_t after = before + own.bytes;
-  stage(buffer, send_ + slice.offset, before);
-  stage(buffer + after, send_ + slice.offset + after, slice.bytes - after);
-  ++filled_;
-  Progress& progress = memory_.progress(rank_);
-  GroupMemory::publish(progress.filled, base_round_ + filled_, progress.bell);
+  stage_all_but({own.offset - slice.offset, own.bytes}, staging(rank_, filled_),
+                send_ + slice.offset, slice.bytes);
+  advance_to(&Progress::filled, ++filled_);
 }
 
 void Execution::reduce_part() {
@@ -80,24 +75,21 @@ void Execution::reduce_part() {
   }
   reduce_to_both(recv_ + part.offset, staging(rank_, reduced_) + in_buffer, {inputs.data(), ranks_},
                  part.bytes);
-  ++reduced_;
-  Progress& progress = memory_.progress(rank_);
-  GroupMemory::publish(progress.reduced, base_round_ + reduced_, progress.bell);
+  advance_to(&Progress::reduced, ++reduced_);
 }
 
 /// Reduces for this rank, and for the others to take.
 void Execution::reduce_to_both(std::byte* own, std::byte* shared,
                                std::span<const std::byte*> inputs, std::uint64_t bytes) {
-  const std::size_t element_bytes = size_of(plan_->dtype);
   if (write_policy_.better() == WritePolicy::Way::through_cache) {
-    if (bytes > 0) (*reducer_)(std::array{own, shared}, inputs, bytes / element_bytes);
+    if (bytes > 0) reduce(std::array{own, shared}, inputs, bytes, false);
     return;
   }
   // Only what others take goes past the cache: while the result is still in the nearest one.
   for (std::uint64_t done = 0; done < bytes; done += piece_bytes_past_cache) {
     const std::uint64_t piece = std::min(piece_bytes_past_cache, bytes - done);
     std::byte* const output = own + done;
-    (*reducer_)({&output, 1}, inputs, piece / element_bytes);
+    reduce({&output, 1}, inputs, piece, false);
     numeric::copy_stream(shared + done, output, piece);
     for (const std::byte*& input : inputs) input += piece;
   }
@@ -110,9 +102,7 @@ void Execution::take_parts() {
     const Slice part = part_of(rank, consumed_);
     write_out(recv_ + part.offset, staging(rank, consumed_) + (part.offset - begin), part.bytes);
   }
-  ++consumed_;
-  Progress& progress = memory_.progress(rank_);
-  GroupMemory::publish(progress.consumed, base_round_ + consumed_, progress.bell);
+  advance_to(&Progress::consumed, ++consumed_);
 }
 
 }  // namespace cais::runtime::shm
