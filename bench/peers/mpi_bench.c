@@ -102,10 +102,11 @@ int main(int argc, char** argv) {
     MPI_Allreduce(&bad, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     qsort(times, (size_t)rounds, sizeof *times, by_value);
     if (rank == 0) {
-      printf("{\"op\": \"%s\", \"ranks\": %d, \"bytes\": %zu, \"us\": %.2f, \"us_min\": %.2f, "
-             "\"p99_us\": %.2f, \"p999_us\": %.2f, \"wrong\": %d}\n",
-             names[op], ranks, bytes, times[rounds / 2] * 1e6, times[0] * 1e6,
-             percentile(times, rounds, 0.99) * 1e6, percentile(times, rounds, 0.999) * 1e6, wrong);
+      printf(
+          "{\"op\": \"%s\", \"ranks\": %d, \"bytes\": %zu, \"us\": %.2f, \"us_min\": %.2f, "
+          "\"p99_us\": %.2f, \"p999_us\": %.2f, \"wrong\": %d}\n",
+          names[op], ranks, bytes, times[rounds / 2] * 1e6, times[0] * 1e6,
+          percentile(times, rounds, 0.99) * 1e6, percentile(times, rounds, 0.999) * 1e6, wrong);
       fflush(stdout);
     }
   }

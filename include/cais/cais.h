@@ -20,8 +20,8 @@ extern "C" {
 typedef enum {
   CAIS_OK = 0,
   CAIS_INVALID_ARGUMENT = 1,
-  CAIS_MISMATCH = 2,    /* ranks called different collectives */
-  CAIS_RANK_LOST = 3,   /* a rank died */
+  CAIS_MISMATCH = 2,  /* ranks called different collectives */
+  CAIS_RANK_LOST = 3, /* a rank died */
   CAIS_ABORTED = 4,
   CAIS_TIMED_OUT = 5,
   CAIS_UNSUPPORTED = 6,
@@ -31,12 +31,22 @@ typedef enum {
 } cais_status;
 
 typedef enum {
-  CAIS_FLOAT32 = 1, CAIS_FLOAT64 = 2, CAIS_FLOAT16 = 3, CAIS_BFLOAT16 = 4,
-  CAIS_INT8 = 5, CAIS_UINT8 = 6, CAIS_INT32 = 7, CAIS_INT64 = 8
+  CAIS_FLOAT32 = 1,
+  CAIS_FLOAT64 = 2,
+  CAIS_FLOAT16 = 3,
+  CAIS_BFLOAT16 = 4,
+  CAIS_INT8 = 5,
+  CAIS_UINT8 = 6,
+  CAIS_INT32 = 7,
+  CAIS_INT64 = 8
 } cais_dtype;
 
 typedef enum {
-  CAIS_SUM = 1, CAIS_AVG = 2, CAIS_MIN = 3, CAIS_MAX = 4, CAIS_PRODUCT = 5
+  CAIS_SUM = 1,
+  CAIS_AVG = 2,
+  CAIS_MIN = 3,
+  CAIS_MAX = 4,
+  CAIS_PRODUCT = 5
 } cais_reduce_op;
 
 typedef struct cais_comm cais_comm;

@@ -11,7 +11,7 @@ constexpr std::align_val_t buffer_alignment{64};
 
 BufferPool::BufferPool(std::size_t buffers, std::size_t buffer_bytes)
     : buffer_bytes_((buffer_bytes + 63) / 64 * 64),
-      memory_(static_cast<std::byte*>(::operator new[](buffers * buffer_bytes_, buffer_alignment))) {
+      memory_(static_cast<std::byte*>(::operator new[](buffers* buffer_bytes_, buffer_alignment))) {
   buffers_.reserve(buffers);
   free_.reserve(buffers);
   for (std::size_t i = 0; i < buffers; ++i) {

@@ -1,8 +1,8 @@
 // base/buffer.hpp — receive buffers that packets are views of, and the bounded pool they come from.
 //
 // A receive fills one buffer with one packet or, under GRO, with a train of them. A switch keeps a
-// contribution in the buffer that it came in until the slot has been summed; the buffer goes back to
-// its pool when the last packet that points into it is gone. One pool belongs to one thread: the
+// contribution in the buffer that it came in until the slot has been summed; the buffer goes back
+// to its pool when the last packet that points into it is gone. One pool belongs to one thread: the
 // reference counts are plain integers.
 #pragma once
 

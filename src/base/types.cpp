@@ -10,21 +10,38 @@ template <typename Enum, std::size_t count>
 using Names = std::array<std::pair<Enum, std::string_view>, count>;
 
 constexpr Names<DType, 13> dtypes{{
-    {DType::float32, "float32"}, {DType::float64, "float64"}, {DType::float16, "float16"},
-    {DType::bfloat16, "bfloat16"}, {DType::int8, "int8"}, {DType::uint8, "uint8"},
-    {DType::int32, "int32"}, {DType::int64, "int64"}, {DType::bytes1, "bytes1"},
-    {DType::bytes2, "bytes2"}, {DType::bytes4, "bytes4"}, {DType::bytes8, "bytes8"},
+    {DType::float32, "float32"},
+    {DType::float64, "float64"},
+    {DType::float16, "float16"},
+    {DType::bfloat16, "bfloat16"},
+    {DType::int8, "int8"},
+    {DType::uint8, "uint8"},
+    {DType::int32, "int32"},
+    {DType::int64, "int64"},
+    {DType::bytes1, "bytes1"},
+    {DType::bytes2, "bytes2"},
+    {DType::bytes4, "bytes4"},
+    {DType::bytes8, "bytes8"},
     {DType::bytes16, "bytes16"},
 }};
 constexpr Names<ReduceOp, 6> reduce_ops{{
-    {ReduceOp::none, "none"}, {ReduceOp::sum, "sum"}, {ReduceOp::avg, "avg"},
-    {ReduceOp::min, "min"}, {ReduceOp::max, "max"}, {ReduceOp::product, "product"},
+    {ReduceOp::none, "none"},
+    {ReduceOp::sum, "sum"},
+    {ReduceOp::avg, "avg"},
+    {ReduceOp::min, "min"},
+    {ReduceOp::max, "max"},
+    {ReduceOp::product, "product"},
 }};
 constexpr Names<OpKind, 9> op_kinds{{
-    {OpKind::all_reduce, "all_reduce"}, {OpKind::all_gather, "all_gather"},
-    {OpKind::reduce_scatter, "reduce_scatter"}, {OpKind::broadcast, "broadcast"},
-    {OpKind::reduce, "reduce"}, {OpKind::barrier, "barrier"},
-    {OpKind::all_to_all, "all_to_all"}, {OpKind::gather, "gather"}, {OpKind::scatter, "scatter"},
+    {OpKind::all_reduce, "all_reduce"},
+    {OpKind::all_gather, "all_gather"},
+    {OpKind::reduce_scatter, "reduce_scatter"},
+    {OpKind::broadcast, "broadcast"},
+    {OpKind::reduce, "reduce"},
+    {OpKind::barrier, "barrier"},
+    {OpKind::all_to_all, "all_to_all"},
+    {OpKind::gather, "gather"},
+    {OpKind::scatter, "scatter"},
 }};
 
 template <typename Enum, std::size_t count>

@@ -19,10 +19,10 @@ struct Strong {
   constexpr auto operator<=>(const Strong&) const = default;
 };
 
-using SessionId = Strong<struct SessionIdTag, std::uint32_t>;       // 0 is never valid
-using Epoch = Strong<struct EpochTag, std::uint16_t>;               // P15
-using Lane = Strong<struct LaneTag, std::uint8_t>;                  // [0, lanes of the session)
-using Rank = Strong<struct RankTag, std::uint16_t>;                 // [0, ranks of the group)
+using SessionId = Strong<struct SessionIdTag, std::uint32_t>;  // 0 is never valid
+using Epoch = Strong<struct EpochTag, std::uint16_t>;          // P15
+using Lane = Strong<struct LaneTag, std::uint8_t>;             // [0, lanes of the session)
+using Rank = Strong<struct RankTag, std::uint16_t>;            // [0, ranks of the group)
 using DescriptorHash = Strong<struct DescriptorHashTag, std::uint64_t>;
 
 /// Position of a fragment in a lane. It wraps: compare with `before` and `distance` only.
@@ -44,18 +44,41 @@ inline constexpr std::size_t ranks_max = 64;  // a set of ranks is one 64-bit wo
 
 /// Element types. The `bytesN` are opaque: they are moved, never added.
 enum class DType : std::uint8_t {
-  float32 = 1, float64 = 2, float16 = 3, bfloat16 = 4,
-  int8 = 5, uint8 = 6, int32 = 7, int64 = 8,
-  bytes1 = 16, bytes2 = 17, bytes4 = 18, bytes8 = 19, bytes16 = 20,
+  float32 = 1,
+  float64 = 2,
+  float16 = 3,
+  bfloat16 = 4,
+  int8 = 5,
+  uint8 = 6,
+  int32 = 7,
+  int64 = 8,
+  bytes1 = 16,
+  bytes2 = 17,
+  bytes4 = 18,
+  bytes8 = 19,
+  bytes16 = 20,
 };
 /// Bytes of one element.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
-    case DType::int8: case DType::uint8: case DType::bytes1: return 1;
-    case DType::float16: case DType::bfloat16: case DType::bytes2: return 2;
-    case DType::float32: case DType::int32: case DType::bytes4: return 4;
-    case DType::float64: case DType::int64: case DType::bytes8: return 8;
-    case DType::bytes16: return 16;
+    case DType::int8:
+    case DType::uint8:
+    case DType::bytes1:
+      return 1;
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::bytes2:
+      return 2;
+    case DType::float32:
+    case DType::int32:
+    case DType::bytes4:
+      return 4;
+    case DType::float64:
+    case DType::int64:
+    case DType::bytes8:
+      return 8;
+    case DType::bytes16:
+      return 16;
   }
   return 0;
 }
@@ -65,8 +88,15 @@ constexpr bool is_half(DType dtype) { return dtype == DType::float16 || dtype ==
 enum class ReduceOp : std::uint8_t { none = 0, sum = 1, avg = 2, min = 3, max = 4, product = 5 };
 
 enum class OpKind : std::uint8_t {
-  all_reduce = 1, all_gather = 2, reduce_scatter = 3, broadcast = 4, reduce = 5, barrier = 6,
-  all_to_all = 7, gather = 8, scatter = 9,
+  all_reduce = 1,
+  all_gather = 2,
+  reduce_scatter = 3,
+  broadcast = 4,
+  reduce = 5,
+  barrier = 6,
+  all_to_all = 7,
+  gather = 8,
+  scatter = 9,
 };
 
 std::string_view to_string(DType dtype);

@@ -99,7 +99,8 @@ const std::array rows{
         "Size of a staging buffer of the shared-memory transport; each rank has two, for tensors "
         "that its peers cannot map."},
     Row{"CAIS_SPIN_US", U32{&Settings::spin_us, 0, 1'000'000, "µs"},
-        "How long a wait spins before it sleeps, where ranks do not outnumber cores. A wait for the "
+        "How long a wait spins before it sleeps, where ranks do not outnumber cores. A wait for "
+        "the "
         "network spins four times as long, and lets others have the core meanwhile."},
     Row{"CAIS_ALLOCATOR", Flag{&Settings::allocator},
         "`torch_cais` takes large CPU tensors of the whole process from memory that ranks on one "

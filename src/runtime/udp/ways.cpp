@@ -13,8 +13,8 @@
 namespace cais::runtime {
 namespace {
 
-// Of the windows of P1. Agents use half of it, and less where answers queue: enough for 8 Gbit/s at a
-// round trip of 1 ms.
+// Of the windows of P1. Agents use half of it, and less where answers queue: enough for 8 Gbit/s at
+// a round trip of 1 ms.
 constexpr std::uint32_t in_flight_bytes_max = 2u << 20;
 constexpr std::uint32_t fragment_step = 16;
 constexpr std::uint32_t mtu_of_nobody = 1500;  // for a group of one, whose packets go nowhere
