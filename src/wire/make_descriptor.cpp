@@ -1,5 +1,6 @@
 // From what a caller knows to the 128 bytes. On the path of every collective: no allocation.
 #include <algorithm>
+#include <numeric>
 
 #include "base/round_up.hpp"
 #include "wire/descriptor.hpp"
@@ -24,19 +25,22 @@ void set_shape(const DescriptorSpec& spec, CommDescriptor& descriptor) {
   descriptor.shard_dim = static_cast<std::int8_t>(dim);
 }
 
+/// Fragments as large as they may be, but such that every lane gets the same number of them and the
+/// last of a unit is about as full as the others: an op takes as long as its longest lane.
 void set_sizes(const DescriptorSpec& spec, CommDescriptor& descriptor) {
-  descriptor.unit_bytes = spec.unit_elements * size_of(spec.dtype);
-  const std::uint64_t useful = std::max<std::uint64_t>(
-      round_up(descriptor.unit_bytes, fragment_bytes_step), fragment_bytes_step);
-  descriptor.fragment_bytes =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.fragment_bytes, useful));
+  const std::uint64_t unit_bytes = spec.unit_elements * size_of(spec.dtype);
+  const std::uint64_t units = units_of(spec.kind, spec.ranks);
+  std::uint64_t per_unit = fragments_per_unit(unit_bytes, spec.fragment_bytes);
+  const std::uint64_t lanes = std::clamp<std::uint64_t>(
+      units * std::max<std::uint64_t>(unit_bytes, fragment_bytes_step) / lane_bytes_min, 1,
+      std::min<std::uint64_t>(spec.lanes, units * per_unit));
+  per_unit = round_up(per_unit, lanes / std::gcd(units, lanes));
+  const std::uint64_t even = round_up((unit_bytes + per_unit - 1) / per_unit, fragment_bytes_step);
+  descriptor.unit_bytes = unit_bytes;
+  descriptor.fragment_bytes = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(even, fragment_bytes_step, spec.fragment_bytes));
   descriptor.chunk_bytes = spec.chunk_bytes;
-  const std::uint64_t fragments =
-      units_of(spec.kind, spec.ranks) *
-      fragments_per_unit(descriptor.unit_bytes, descriptor.fragment_bytes);
-  descriptor.lanes = static_cast<std::uint8_t>(
-      std::clamp<std::uint64_t>(fragments * descriptor.fragment_bytes / lane_bytes_min, 1,
-                                std::min<std::uint64_t>(spec.lanes, fragments)));
+  descriptor.lanes = static_cast<std::uint8_t>(lanes);
 }
 
 Result<void> check(const DescriptorSpec& spec) {

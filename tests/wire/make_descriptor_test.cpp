@@ -48,7 +48,17 @@ TEST(MakeDescriptor, SendsSmallOpsInSmallFragments) {
   EXPECT_EQ(fragment(1), 16u);
   EXPECT_EQ(fragment(5), 32u);
   EXPECT_EQ(fragment(255), 1024u);
-  EXPECT_EQ(fragment(257), 1024u);
+}
+
+TEST(MakeDescriptor, DealsTheLanesTheSameNumberOfFullFragments) {
+  EXPECT_EQ(make_descriptor(all_reduce(257)).value().fragment_bytes, 528u);  // two halves
+  const CommDescriptor uneven = make_descriptor(all_reduce(65 * 256)).value();
+  ASSERT_EQ(uneven.lanes, 8);
+  EXPECT_EQ(fragments_per_unit(uneven.unit_bytes, uneven.fragment_bytes), 72u);
+  DescriptorSpec scatter = all_reduce(33 * 256);
+  scatter.kind = OpKind::reduce_scatter;  // 4 units: two lanes each
+  const CommDescriptor shards = make_descriptor(scatter).value();
+  EXPECT_EQ(fragments_per_unit(shards.unit_bytes, shards.fragment_bytes), 34u);
 }
 
 TEST(MakeDescriptor, AccumulatesHalvesInFloat32OnlyWhereTheyAreAdded) {

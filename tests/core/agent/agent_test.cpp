@@ -46,16 +46,16 @@ wire::Header header_of(const Transmit& out) {
 
 TEST(Agent, SendsViewsOfTheTensorAndPadsTheLast) {
   Agent agent(config_of(2, 1, 8));
-  const auto job = job_of(OpKind::all_reduce, 18, 2, 1);  // 72 bytes: 64 and 8
+  const auto job = job_of(OpKind::all_reduce, 18, 2, 1);  // 72 bytes: 48 and 24
   agent.submit(job.submits[0]);
   const auto sent = poll_all(agent);
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[0].payload.data(), job.submits[0].send);
-  EXPECT_EQ(sent[0].payload.size(), 64u);
+  EXPECT_EQ(sent[0].payload.size(), 48u);
   EXPECT_TRUE(sent[0].padding.empty());
-  EXPECT_EQ(sent[1].payload.data(), job.submits[0].send + 64);
-  EXPECT_EQ(sent[1].payload.size(), 8u);
-  ASSERT_EQ(sent[1].padding.size(), 56u);
+  EXPECT_EQ(sent[1].payload.data(), job.submits[0].send + 48);
+  EXPECT_EQ(sent[1].payload.size(), 24u);
+  ASSERT_EQ(sent[1].padding.size(), 24u);
   for (const std::byte byte : sent[1].padding) EXPECT_EQ(byte, std::byte{0});
 }
 
