@@ -1,18 +1,32 @@
-// The payloads of want and mismatch packets.
+// The payloads of want, waiting and mismatch packets.
 #include "wire/bytes.hpp"
 #include "wire/header.hpp"
 
 namespace cais::wire {
 
+std::array<std::byte, stamp_bytes> serialize(Stamp stamp) {
+  std::array<std::byte, stamp_bytes> out;
+  store_network(out.data(), stamp);
+  return out;
+}
+
+bool parse(std::span<const std::byte> payload, Stamp& out) {
+  if (payload.size() != stamp_bytes) return false;
+  out = load_network<Stamp>(payload.data());
+  return true;
+}
+
 std::array<std::byte, want_bytes> serialize(const Want& want) {
   std::array<std::byte, want_bytes> out;
   store_network(out.data(), want.ranks);
+  store_network(out.data() + 8, want.stamp);
   return out;
 }
 
 bool parse(std::span<const std::byte> payload, Want& out) {
   if (payload.size() != want_bytes) return false;
   out.ranks = load_network<std::uint64_t>(payload.data());
+  out.stamp = load_network<Stamp>(payload.data() + 8);
   return true;
 }
 

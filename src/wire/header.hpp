@@ -20,9 +20,10 @@ enum class Kind : std::uint8_t {
   result = 2,        // switch → rank: a sum, a shard or a routed payload
   done = 3,          // switch → rank: the fragment is finished and owes this rank no payload
   nak = 4,           // switch → rank: `seq` is the first missing one of your lane (P11)
-  want = 5,      // rank → switch: a question; payload: bitmap of the payloads that I lack (P2)
-  mismatch = 6,  // switch → rank: the op is refused; payload: Mismatch (P12)
-  waiting = 7,   // switch → rank: `seq` is not finished; names the ranks it lacks (P16)
+  want = 5,          // rank → switch: a question; payload: Want (P2)
+  mismatch = 6,      // switch → rank: the op is refused; payload: Mismatch (P12)
+  waiting = 7,  // switch → rank: `seq` is not finished; names the ranks it lacks (P16); payload:
+                // the stamp of the question, none when a repeated contribution is answered
 };
 
 /// Bits of Header::flags.
@@ -76,12 +77,21 @@ bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed);
 void name_ranks(Header& header, std::uint64_t ranks);
 std::uint64_t named_ranks(const Header& header);
 
+/// Says nothing to the switch, which gives it back in Kind::waiting: when the question was asked.
+/// So the asker learns how long a way takes on which no rank is waited for.
+using Stamp = std::uint64_t;
+inline constexpr std::size_t stamp_bytes = 8;
+std::array<std::byte, stamp_bytes> serialize(Stamp stamp);
+/// False when the payload has another length.
+bool parse(std::span<const std::byte> payload, Stamp& out);
+
 /// Payload of Kind::want (P2): which ranks' payloads of the fragment the sender lacks; rank 0
-/// stands for a sum.
+/// stands for a sum. None: it only asks how the fragment stands (P16).
 struct Want {
-  std::uint64_t ranks;  // 0: bit r: the payload of rank r
+  std::uint64_t ranks = 0;  // 0: bit r: the payload of rank r
+  Stamp stamp = 0;          // 8
 };
-inline constexpr std::size_t want_bytes = 8;
+inline constexpr std::size_t want_bytes = 16;
 std::array<std::byte, want_bytes> serialize(const Want& want);
 /// False when the payload has another length.
 bool parse(std::span<const std::byte> payload, Want& out);

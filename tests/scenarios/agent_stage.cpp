@@ -76,7 +76,7 @@ class AgentStage final : public Stage {
   }
 
   /// "switch sends result|done|nak|waiting seq S [as OP] [values] [of rank R] [finished] [x N]
-  /// [for R…] [in epoch E]"
+  /// [for R…] [asked N us ago] [in epoch E]"
   void packet_from_switch(Words& words) {
     finish();
     words.need("sends");
@@ -107,6 +107,13 @@ class AgentStage final : public Stage {
       std::uint64_t ranks = 0;
       for (const std::int64_t r : words.numbers()) ranks |= 1ull << r;
       wire::name_ranks(header, ranks);
+    }
+    if (words.take("asked")) {
+      const Instant asked = now_ - std::chrono::microseconds(words.number());
+      const auto stamp = wire::serialize(wire::Stamp(asked.time_since_epoch().count()));
+      payload.assign(stamp.begin(), stamp.end());
+      words.need("us");
+      words.need("ago");
     }
     if (words.take("in")) {
       words.need("epoch");
@@ -157,7 +164,7 @@ class AgentStage final : public Stage {
       wire::Want want;
       wire::parse(out.payload, want);
       const std::vector<std::int64_t> lacked = ranks_in(want.ranks);
-      return "wants" + seq + (lacked.empty() ? "" : " of ranks " + show(lacked));
+      return lacked.empty() ? "asks" + seq : "wants" + seq + " of ranks " + show(lacked);
     }
     const bool repeat = (header.flags & wire::flag_repeat) != 0;
     header.flags = 0;

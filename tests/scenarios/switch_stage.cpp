@@ -66,7 +66,7 @@ class SwitchStage final : public Stage {
   }
 
   /// "rank R sends|repeats seq S [values] [of OP] [in session|epoch|lane N] [through port N]
-  /// [with a wrong tag]", or "rank R wants seq S of ranks …"
+  /// [with a wrong tag]", "rank R wants seq S of ranks …", or "rank R asks seq S"
   void packet_from_rank(Words& words) {
     finish();
     wire::Header header;
@@ -74,7 +74,7 @@ class SwitchStage final : public Stage {
     header.epoch = epoch;
     const std::int64_t rank = words.number();
     header.rank = Rank(static_cast<std::uint16_t>(rank));
-    const bool wants = words.take("wants");
+    const bool wants = words.take("wants") || words.take("asks");
     if (!wants && words.take("repeats")) {
       header.flags = wire::flag_repeat;
     } else if (!wants) {

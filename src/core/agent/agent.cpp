@@ -15,7 +15,8 @@ LaneState::LaneState(const Config& config, Lane which)
       window(config.window_fragments),
       rtt(config.rto_initial, config.rto_min, config.rto_max) {}
 
-Agent::State::State(const Config& c) : config(c), congestion(c.window_fragments) {
+Agent::State::State(const Config& c)
+    : config(c), congestion(c.window_fragments, c.packets_initial) {
   CAIS_CHECK(c.lanes > 0 && c.ranks > c.rank.value && c.ranks <= ranks_max);
   CAIS_CHECK(std::has_single_bit(c.window_fragments));  // a fragment's place is a mask
   for (std::uint8_t l = 0; l < c.lanes; ++l) lanes.emplace_back(c, Lane(l));

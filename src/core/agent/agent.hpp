@@ -38,6 +38,7 @@ struct Config {
   Duration rto_initial = std::chrono::milliseconds(20);
   Duration rto_min = std::chrono::milliseconds(2);    // floor (P2)
   Duration rto_max = std::chrono::milliseconds(500);  // cap of the back-off
+  std::uint32_t packets_initial = 32;  // on their way in a lane before answers tell how many may be
 };
 
 /// One collective. `send` and `recv` follow nir/plan.hpp: `recv` of an all_gather holds `ranks`

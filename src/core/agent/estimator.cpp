@@ -3,13 +3,12 @@
 namespace cais::agent {
 namespace {
 
-constexpr std::uint32_t window_initial = 32;  // small ops go out at once
-constexpr std::uint32_t window_min = 4;       // what NAKs need to see a gap (P11)
+constexpr std::uint32_t window_min = 4;  // what NAKs need to see a gap (P11)
 constexpr std::uint32_t loss_tolerated_percent = 10;
 /// Long enough to keep a link busy while a host is not scheduled, short enough that a repeat is
 /// answered before the window of P1 is used up.
 constexpr Duration queueing_wanted = std::chrono::milliseconds(6);
-constexpr unsigned backoff_max = 16;
+constexpr unsigned backoff_max = 4;  // questions are small, they need not become rare
 
 }  // namespace
 
@@ -29,6 +28,12 @@ void RttEstimator::sample(Instant now, Duration rtt, bool clocked) {
   next_sample_ = now + smoothed_;
 }
 
+void RttEstimator::question_answered(Instant now, Duration rtt) {
+  sample(now, rtt, true);
+  ceiling_ = 2 * rtt;
+  smoothed_ = std::clamp(smoothed_, rtt, ceiling_);
+}
+
 Duration RttEstimator::take_quickest() {
   const Duration quickest = quickest_of_round_;
   quickest_of_round_ = Duration::max();
@@ -36,14 +41,14 @@ Duration RttEstimator::take_quickest() {
 }
 
 Duration RttEstimator::rto(unsigned backoff) const {
-  const Duration once = smoothed_ == Duration(0) ? rto_initial_ : smoothed_ * 2;
+  const Duration once = smoothed_ == Duration(0) ? rto_initial_ : std::min(smoothed_, ceiling_) * 2;
   const Duration rto = std::clamp(once, rto_min_, rto_max_);
   return std::min<Duration>(rto * (std::int64_t{1} << std::min(backoff, backoff_max)), rto_max_);
 }
 
-CongestionWindow::CongestionWindow(std::uint32_t fragments_max)
-    : packets_max_(std::max(fragments_max / 2, std::min(window_initial, fragments_max))),
-      packets_(std::min(window_initial, fragments_max)) {}
+CongestionWindow::CongestionWindow(std::uint32_t fragments_max, std::uint32_t packets_initial)
+    : packets_max_(std::max(fragments_max / 2, std::min(packets_initial, fragments_max))),
+      packets_(std::min(packets_initial, fragments_max)) {}
 
 void CongestionWindow::end_round(Duration quickest, Duration queued) {
   const std::uint32_t lost_percent = lost_ == 0 ? 0 : 100 * lost_ / (settled_ + lost_);

@@ -23,6 +23,9 @@ class RttEstimator {
 
   /// `clocked`: an answer called the fragment forth.
   void sample(Instant now, Duration rtt, bool clocked);
+  /// The answer to a question (P16) came after `rtt`. It waited for no rank, so that an estimate
+  /// that is shorter is wrong, and what a timeout may add for the others is bounded.
+  void question_answered(Instant now, Duration rtt);
   /// Zero before the first sample.
   Duration smoothed() const { return smoothed_; }
   /// The quickest answer since it was last called; zero: none.
@@ -35,6 +38,7 @@ class RttEstimator {
  private:
   Duration rto_initial_, rto_min_, rto_max_;
   Duration smoothed_{0};
+  Duration ceiling_ = Duration::max();  // of what a timeout counts with, by the latest question
   Duration least_ = Duration::max();
   Duration quickest_ = Duration::max();  // since `smoothed_` last took one
   Duration quickest_of_round_ = Duration::max();
@@ -50,7 +54,7 @@ class RttEstimator {
 /// lost.
 class CongestionWindow {
  public:
-  explicit CongestionWindow(std::uint32_t fragments_max);
+  CongestionWindow(std::uint32_t fragments_max, std::uint32_t packets_initial);
 
   std::uint32_t packets() const { return packets_; }
   /// More was to be sent than the window allows; without that it does not grow (RFC 7661).

@@ -51,7 +51,7 @@ Agent::State::Outcome Agent::State::receive(Instant now, std::span<const std::by
     case wire::Kind::mismatch:
       return mismatch(lane, header, payload);
     case wire::Kind::waiting:
-      return payload.empty() ? waiting(lane, header) : Outcome::malformed;
+      return waiting(now, lane, header, payload);
     case wire::Kind::contribution:
     case wire::Kind::want:
       break;
@@ -76,6 +76,8 @@ Agent::State::Outcome Agent::State::result(Instant now, LaneState& lane, const w
     std::byte* unit = submit.recv + (side_by_side ? header.rank.value * plan.unit_bytes : 0);
     std::memcpy(unit + extent.offset, payload.data(), extent.bytes);
     fragment.lacking &= ~whose;
+    --fragment.packets;
+    --lane.packets_on_their_way;
   }
   fragment.finished |= finished;
   if (fragment.finished && fragment.lacking == 0) settle(now, lane, header.seq);
@@ -93,7 +95,11 @@ Agent::State::Outcome Agent::State::done(Instant now, LaneState& lane, const wir
     if (fragment == nullptr) continue;
     if (op(fragment->op).submit.descriptor != header.descriptor) return Outcome::foreign;
     fragment->finished = news = true;
-    if (fragment->lacking == 0) settle(now, lane, seq);
+    if (fragment->lacking == 0) {
+      settle(now, lane, seq);
+    } else if (fragment->spoken_of_at > fragment->sent_at) {
+      ask(lane, seq);
+    }
   }
   if (!news) return Outcome::stale;
   repeat_overtaken(now, lane);
@@ -108,11 +114,9 @@ Agent::State::Outcome Agent::State::nak(Instant now, LaneState& lane, const wire
     const Seq seq = header.seq + i;
     const Fragment* const fragment = unfinished(lane, seq);
     if (fragment == nullptr) continue;
-    // A second NAK on the heels of a repeat was sent before the repeat got there. What was
-    // repeated by a want has not been sent again yet.
+    // A second NAK on the heels of a repeat was sent before the repeat got there.
     news = true;
-    if (fragment->asked || !fragment->repeated ||
-        now - fragment->sent_at >= lane.rtt.smoothed() / 2) {
+    if (!fragment->repeated || now - fragment->sent_at >= lane.rtt.smoothed() / 2) {
       congestion.lost();
       queue_repeat(lane, seq, Fragment::Due::contribution);
     }
@@ -122,12 +126,27 @@ Agent::State::Outcome Agent::State::nak(Instant now, LaneState& lane, const wire
   return Outcome::accepted;
 }
 
-Agent::State::Outcome Agent::State::waiting(LaneState& lane, const wire::Header& header) {
-  const Fragment* const fragment = unfinished(lane, header.seq);
+Agent::State::Outcome Agent::State::waiting(Instant now, LaneState& lane,
+                                            const wire::Header& header,
+                                            std::span<const std::byte> payload) {
+  wire::Stamp asked_at = 0;
+  if (!payload.empty() && !wire::parse(payload, asked_at)) return Outcome::malformed;
+  Fragment* const fragment = unfinished(lane, header.seq);
   if (fragment == nullptr) return Outcome::stale;
   if (op(fragment->op).submit.descriptor != header.descriptor) return Outcome::foreign;
+  const std::uint64_t missing = wire::named_ranks(header);
+  const Instant asked(Duration(static_cast<std::int64_t>(asked_at)));
+  if (!payload.empty() && asked >= fragment->sent_at && asked <= now) {
+    lane.rtt.question_answered(now, now - asked);
+  }
+  lane.deadline = std::max(lane.deadline, now + lane.rtt.rto(lane.backoff));
+  fragment->arrived = (missing >> config.rank.value & 1) == 0;
+  const bool adds = op(fragment->op).submit.plan.combine == nir::Combine::reduce;
+  if (!adds && (fragment->lacking & ~missing) != 0 && fragment->due == Fragment::Due::nothing) {
+    queue_repeat(lane, header.seq, Fragment::Due::want);
+  }
   lane.held_up_at = header.seq;
-  lane.held_up_by = wire::named_ranks(header);
+  lane.held_up_by = missing;
   return Outcome::accepted;
 }
 
@@ -157,7 +176,12 @@ Agent::State::Outcome Agent::State::mismatch(LaneState& lane, const wire::Header
 void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
   Fragment& fragment = lane.at(seq);
   fragment.state = Fragment::State::settled;
-  if (!fragment.repeated) lane.rtt.sample(now, now - fragment.sent_at, fragment.clocked);
+  // What was asked about may come late because it was lost on its way to us, unless the switch said
+  // that it waited itself.
+  const bool asked = fragment.spoken_of_at != fragment.sent_at;
+  if (!fragment.repeated && (!asked || fragment.arrived)) {
+    lane.rtt.sample(now, now - fragment.sent_at, fragment.clocked);
+  }
   lane.clocked = true;
   congestion.settled();
   if (now >= round_end) end_round(now);

@@ -1,5 +1,7 @@
-// How the agent gets through losses (P2): a timer for each lane's oldest fragment, repeats of what
-// later results have overtaken, and after a timeout as many repeats as the answers call forth.
+// How the agent gets through losses (P2): a timer for each lane's oldest fragment, and questions
+// about what it finds missing or what later results have overtaken. The switch's answers tell what
+// was lost, for packets of one lane seldom overtake each other: a nak our contribution, `waiting`
+// or a done the payloads that the switch has and we have not.
 #include <algorithm>
 
 #include "core/agent/state.hpp"
@@ -7,12 +9,12 @@
 namespace cais::agent {
 namespace {
 
-/// A machine that sleeps for a moment looks like a lost window. A timeout repeats a few fragments
-/// only; each of them that is answered calls forth two more. An answer to a fragment that was not
-/// repeated, or one that comes too soon to be the repeat's, says that nothing was lost but time
-/// (the idea of F-RTO, RFC 5682).
-constexpr std::uint32_t repeats_per_timeout = 4;
-constexpr std::uint32_t repeats_per_answer = 2;
+/// A machine that sleeps for a moment looks like a lost window. A timeout asks about a few
+/// fragments only; each of them that had to be repeated and is answered calls forth two more
+/// questions. An answer to a fragment that was not repeated, or one that comes too soon to be the
+/// repeat's, says that nothing was lost but time (the idea of F-RTO, RFC 5682).
+constexpr std::uint32_t questions_per_timeout = 4;
+constexpr std::uint32_t questions_per_answer = 2;
 
 /// Later fragments that must be settled before one counts as overtaken.
 constexpr std::int32_t overtaken_by = 3;
@@ -27,19 +29,12 @@ void Agent::State::queue_repeat(LaneState& lane, Seq seq, Fragment::Due due) {
   fragment.due = due;
 }
 
-/// A doubt is settled by asking: the question is small, so that it may come early, and the answer
-/// says whether it is our contribution that is missing.
+/// A doubt is settled by asking: the question and its answer are small, so that it may come early,
+/// in front of a slow link too. What the switch has finished has been sent: it is wanted again.
 void Agent::State::ask(LaneState& lane, Seq seq) {
-  if (lane.at(seq).due == Fragment::Due::nothing) queue_repeat(lane, seq, Fragment::Due::want);
-}
-
-/// After a timeout the shortest way is taken: to ask first would take four packets that arrive
-/// instead of two. What adds nothing is asked for all the same, for what is lacking may be much
-/// more than our contribution.
-void Agent::State::repeat_or_ask(LaneState& lane, Seq seq) {
-  if (lane.at(seq).due != Fragment::Due::nothing) return;
-  const bool adds = op(lane.at(seq).op).submit.plan.combine == nir::Combine::reduce;
-  queue_repeat(lane, seq, adds ? Fragment::Due::contribution : Fragment::Due::want);
+  const Fragment& fragment = lane.at(seq);
+  if (fragment.due != Fragment::Due::nothing) return;
+  queue_repeat(lane, seq, fragment.finished ? Fragment::Due::want : Fragment::Due::question);
 }
 
 void Agent::State::timeout(Instant now, LaneState& lane) {
@@ -49,14 +44,14 @@ void Agent::State::timeout(Instant now, LaneState& lane) {
   lane.recovering = true;
   lane.recover_from = lane.base;
   lane.recover_end = lane.next;
-  recover_further(lane, repeats_per_timeout);
+  recover_further(lane, questions_per_timeout);
 }
 
 void Agent::State::recover_further(LaneState& lane, std::uint32_t count) {
   if (before(lane.recover_from, lane.base)) lane.recover_from = lane.base;
   while (count > 0 && before(lane.recover_from, lane.recover_end)) {
     if (lane.at(lane.recover_from).state == Fragment::State::waiting) {
-      repeat_or_ask(lane, lane.recover_from);
+      ask(lane, lane.recover_from);
       --count;
     }
     lane.recover_from = lane.recover_from + 1;
@@ -68,7 +63,7 @@ void Agent::State::recovered(Instant now, LaneState& lane, const Fragment& fragm
       fragment.repeated && now - fragment.sent_at >= lane.rtt.smoothed() / 2;
   if (answers_repeat) {
     congestion.lost();
-    recover_further(lane, repeats_per_answer);
+    recover_further(lane, questions_per_answer);
   }
   if (!answers_repeat || !before(lane.recover_from, lane.recover_end)) lane.recovering = false;
 }
@@ -82,7 +77,7 @@ void Agent::State::repeat_overtaken(Instant now, LaneState& lane) {
   const Seq end = lane.settled_end - static_cast<std::uint32_t>(overtaken_by);
   for (Seq seq = lane.base; before(seq, end); seq = seq + 1) {
     const Fragment& fragment = lane.at(seq);
-    if (fragment.state == Fragment::State::waiting && now - fragment.sent_at >= patience) {
+    if (fragment.state == Fragment::State::waiting && now - fragment.spoken_of_at >= patience) {
       congestion.lost();
       ask(lane, seq);
     }

@@ -23,18 +23,24 @@ using OpNumber = std::uint64_t;  // counts the ops of the session from 0
 /// A fragment in the window.
 struct Fragment {
   enum class State : std::uint8_t { unsent, waiting, settled };
-  enum class Due : std::uint8_t { nothing, contribution, want };
+  enum class Due : std::uint8_t {
+    nothing,
+    contribution,
+    question,  // how it stands at the switch
+    want,      // what the switch has and we lack
+  };
   State state = State::unsent;
-  Due due = Due::nothing;    // the repeat that is queued
+  Due due = Due::nothing;    // what is queued to be sent for it
   bool repeated = false;     // no round trip can be read from its answer
   bool clocked = false;      // an answer called it forth
-  bool asked = false;        // last sent as a want: the contribution itself has not gone again
+  bool arrived = false;      // our contribution is at the switch
   bool finished = false;     // every rank's contribution is at the switch
-  std::uint8_t packets = 0;  // that its answer takes
+  std::uint8_t packets = 0;  // on their way that answer it
   std::uint32_t index = 0;   // in its op
   OpNumber op = 0;
   std::uint64_t lacking = 0;  // ranks whose payload is still owed to us; rank 0's bit for a sum
-  Instant sent_at{};
+  Instant sent_at{};          // the contribution, for the last time
+  Instant spoken_of_at{};     // contribution or question, for the last time
   std::array<std::byte, wire::header_bytes> header{};
   std::array<std::byte, wire::want_bytes> want{};
 };
@@ -61,7 +67,7 @@ struct LaneState {
   std::uint32_t packets_on_their_way = 0;  // that answer those
   std::deque<Share> shares;
   std::vector<Fragment> window;  // W, by seq
-  std::deque<Seq> repeats;       // fragments with a repeat due
+  std::deque<Seq> repeats;       // fragments for which something is due
   RttEstimator rtt;
   bool clocked = false;  // answers have come since the lane was idle
 
@@ -95,7 +101,8 @@ struct Agent::State {
                  std::span<const std::byte> payload);
   Outcome done(Instant now, LaneState& lane, const wire::Header& header);
   Outcome nak(Instant now, LaneState& lane, const wire::Header& header);
-  Outcome waiting(LaneState& lane, const wire::Header& header);
+  Outcome waiting(Instant now, LaneState& lane, const wire::Header& header,
+                  std::span<const std::byte> payload);
   Outcome mismatch(LaneState& lane, const wire::Header& header, std::span<const std::byte> payload);
   void settle(Instant now, LaneState& lane, Seq seq);
   void end_round(Instant now);
@@ -106,7 +113,6 @@ struct Agent::State {
   void recovered(Instant now, LaneState& lane, const Fragment& fragment);
   void recover_further(LaneState& lane, std::uint32_t count);
   void ask(LaneState& lane, Seq seq);
-  void repeat_or_ask(LaneState& lane, Seq seq);
   void queue_repeat(LaneState& lane, Seq seq, Fragment::Due due);
 
   Config config;

@@ -77,12 +77,12 @@ void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
   Fragment& fragment = lane.at(seq);
   fragment.state = Fragment::State::waiting;
   fragment.due = Fragment::Due::nothing;
-  fragment.repeated = fragment.asked = false;
+  fragment.repeated = fragment.arrived = false;
   fragment.clocked = lane.clocked;
   fragment.finished = false;
   fragment.index = share.left.begin;
   fragment.op = share.op;
-  fragment.sent_at = now;
+  fragment.sent_at = fragment.spoken_of_at = now;
   const nir::Extent extent = submit.plan.extent(fragment.index);
   fragment.lacking = owed(submit.plan, config.rank, extent.unit);
   fragment.packets = static_cast<std::uint8_t>(std::max(1, std::popcount(fragment.lacking)));
@@ -98,15 +98,20 @@ void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
 
 void Agent::State::send_repeat(Instant now, LaneState& lane, Seq seq, Transmit& out) {
   Fragment& fragment = lane.at(seq);
-  const bool want = fragment.due == Fragment::Due::want;
+  const Fragment::Due due = fragment.due;
   fragment.due = Fragment::Due::nothing;
-  fragment.repeated = true;
-  fragment.asked = want;
-  fragment.sent_at = now;
+  fragment.spoken_of_at = now;
+  if (due == Fragment::Due::contribution) {
+    fragment.repeated = true;
+    fragment.sent_at = now;
+  }
   ++counters.repeated;
   contribution(lane, seq, fragment, out);
-  if (!want) return;
-  fragment.want = wire::serialize(wire::Want{fragment.lacking});
+  if (due == Fragment::Due::contribution) return;
+  wire::Want want;
+  want.ranks = due == Fragment::Due::want ? fragment.lacking : 0;
+  want.stamp = static_cast<wire::Stamp>(now.time_since_epoch().count());
+  fragment.want = wire::serialize(want);
   out.payload = fragment.want;
   out.padding = {};
   wire::Header header;

@@ -35,7 +35,9 @@ std::optional<std::uint32_t> unit_at(const Program& program, std::uint32_t chunk
 Drop Switch::State::contribute(Arrival& arrival) {
   LaneState& lane = *arrival.lane;
   Slot& slot = lane.slot(arrival.seq());
-  if (slot.holds(arrival.seq()) && slot.has(arrival.rank())) return repeat(slot, arrival);
+  if (slot.holds(arrival.seq()) && slot.has(arrival.rank())) {
+    return repeat(slot, arrival, std::nullopt);
+  }
   const std::int32_t ahead =
       distance(lane.progress[arrival.rank().value].next_missing, arrival.seq());
   if (ahead < 0) return Drop::stale_seq;

@@ -6,11 +6,12 @@ namespace cais::switching {
 
 /// P7. The reply is never larger than what the rank has sent: whoever is owed a sum has contributed
 /// as much.
-Drop Switch::State::repeat(const Slot& slot, const Arrival& arrival) {
+Drop Switch::State::repeat(const Slot& slot, const Arrival& arrival,
+                           std::optional<wire::Stamp> stamp) {
   const RankSet asker = only(arrival.rank());
   const nir::Plan& plan = arrival.session->programs[slot.program].plan;
   if (slot.state == Slot::State::open) {
-    send_waiting(slot, arrival);
+    send_waiting(slot, arrival, stamp);
   } else if (slot.result != CellPool::none && (receivers(plan, slot.unit) & asker) != 0) {
     send_result(slot, arrival, asker);
   } else {
@@ -20,8 +21,9 @@ Drop Switch::State::repeat(const Slot& slot, const Arrival& arrival) {
   return Drop::none;
 }
 
-/// P7, P10: the sum or the payloads that a rank lacks. A rank whose own contribution never came
-/// here is told so instead: nobody can settle the fragment before it has.
+/// P7, P10, P16: the sum or the payloads that a rank lacks, or how the fragment stands. A rank
+/// whose own contribution never came here is told so instead: nobody can settle the fragment before
+/// it has.
 Drop Switch::State::want(const Arrival& arrival) {
   wire::Want lacked;
   if (!wire::parse(arrival.payload, lacked)) return Drop::bad_length;
@@ -39,7 +41,9 @@ Drop Switch::State::want(const Arrival& arrival) {
   }
   if (arrival.header.descriptor != slot.descriptor) return Drop::unknown_descriptor;
   const Program& program = arrival.session->programs[slot.program];
-  if (program.plan.combine == nir::Combine::reduce) return repeat(slot, arrival);
+  if (program.plan.combine == nir::Combine::reduce && lacked.ranks != 0) {
+    return repeat(slot, arrival, lacked.stamp);
+  }
 
   const RankSet asker = only(arrival.rank());
   bool answered = false;
@@ -52,7 +56,7 @@ Drop Switch::State::want(const Arrival& arrival) {
     });
   }
   if (!answered && slot.state == Slot::State::open) {
-    send_waiting(slot, arrival);
+    send_waiting(slot, arrival, lacked.stamp);
   } else if (!answered) {
     send_done(slot, arrival, asker);
   }

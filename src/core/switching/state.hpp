@@ -19,6 +19,7 @@ struct Outgoing {
   enum class Content : std::uint8_t {
     nothing,  // its session has been closed
     header,   // done, nak, waiting: `header` alone
+    stamped,  // waiting, for a question: `header` and `stamp`
     refusal,  // mismatch: `header` and the session's Refusal
     result,   // the slot's result
     payload,  // the payload that the slot keeps of `header.rank`
@@ -28,6 +29,7 @@ struct Outgoing {
   std::uint32_t session = 0;  // index in SwitchState::sessions
   wire::Header header;        // of results and payloads: lane, seq and rank only
   std::array<std::byte, wire::header_bytes> bytes{};  // the header, once it is polled
+  std::array<std::byte, wire::stamp_bytes> stamp{};
 };
 
 /// First in, first out, bounded. Entries that were polled stay where they are until the next push.
@@ -84,7 +86,7 @@ struct Switch::State {
   void finish(Slot& slot, const Arrival& arrival);
 
   // repeat.cpp
-  Drop repeat(const Slot& slot, const Arrival& arrival);
+  Drop repeat(const Slot& slot, const Arrival& arrival, std::optional<wire::Stamp> stamp);
   Drop want(const Arrival& arrival);
   Drop refuse_again(const Arrival& arrival);
   void note_gap(const Arrival& arrival);
@@ -94,7 +96,7 @@ struct Switch::State {
   void send_payload(const Arrival& arrival, Rank whose, RankSet targets);
   void send_done(const Slot& slot, const Arrival& arrival, RankSet targets);
   void send_nak(const Arrival& arrival, Seq first, std::uint32_t count);
-  void send_waiting(const Slot& slot, const Arrival& arrival);
+  void send_waiting(const Slot& slot, const Arrival& arrival, std::optional<wire::Stamp> stamp);
   void send_refusal(const Arrival& arrival, RankSet targets);
   void mark_as_result(const Slot& slot, const Arrival& arrival, Rank whose);
   bool poll(Transmit& out);

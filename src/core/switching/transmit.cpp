@@ -90,9 +90,14 @@ void Switch::State::send_nak(const Arrival& arrival, Seq first, std::uint32_t co
 }
 
 /// P16: the switch lives, and these ranks have not contributed.
-void Switch::State::send_waiting(const Slot& slot, const Arrival& arrival) {
+void Switch::State::send_waiting(const Slot& slot, const Arrival& arrival,
+                                 std::optional<wire::Stamp> stamp) {
   Outgoing entry = control(arrival, wire::Kind::waiting, slot.seq, only(arrival.rank()));
   wire::name_ranks(entry.header, arrival.session->everyone() & ~slot.contributed);
+  if (stamp) {
+    entry.content = Outgoing::Content::stamped;
+    entry.stamp = wire::serialize(*stamp);
+  }
   push(entry);
 }
 
@@ -122,8 +127,10 @@ void Switch::State::mark_as_result(const Slot& slot, const Arrival& arrival, Ran
 /// Header and payload of an entry; false when its slot has been recycled.
 bool Switch::State::fill(Outgoing& entry, Session& session, Transmit& out) {
   using Content = Outgoing::Content;
-  if (entry.content == Content::header || entry.content == Content::refusal) {
+  if (entry.content == Content::header || entry.content == Content::stamped ||
+      entry.content == Content::refusal) {
     out.payload = {};
+    if (entry.content == Content::stamped) out.payload = entry.stamp;
     if (entry.content == Content::refusal) out.payload = session.refusal->payload;
     wire::serialize(entry.header, out.payload, session.config.tag_seed, entry.bytes);
     out.header = entry.bytes;

@@ -108,6 +108,13 @@ Result<std::unique_ptr<Transport>> begin_session(const Making& making, const End
       std::move(session), std::move(endpoint), std::move(management), std::move(*waker)));
 }
 
+/// A first window must fit the queues of slow links, whatever the size of a fragment.
+std::uint32_t packets_initial(std::size_t lanes, std::uint32_t fragment_bytes) {
+  constexpr std::size_t bytes_initial = 384 << 10;
+  const std::size_t packets = bytes_initial / (lanes * fragment_bytes);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(packets, 4, 32));
+}
+
 /// Every rank serves one lane.
 EndpointConfig embedded_endpoint(const GroupConfig& group, const std::vector<Member>& members,
                                  std::uint32_t fragment_bytes) {
@@ -121,6 +128,7 @@ EndpointConfig embedded_endpoint(const GroupConfig& group, const std::vector<Mem
   config.agent.lanes = static_cast<std::uint8_t>(group.ranks);
   config.agent.window_fragments =
       std::bit_floor(std::max(in_flight / group.ranks, window_fragments_min));
+  config.agent.packets_initial = packets_initial(config.agent.lanes, fragment_bytes);
   config.agent.tag_seed = members[0].secret;
   config.payload_bytes_max = fragment_bytes;
   for (std::uint32_t rank = 0; rank < group.ranks; ++rank) {
@@ -183,6 +191,7 @@ EndpointConfig box_endpoint(const GroupConfig& group, const BoxSession& session,
   config.agent.ranks = group.ranks;
   config.agent.lanes = static_cast<std::uint8_t>(session.lane_ports.size());
   config.agent.window_fragments = session.window_fragments;
+  config.agent.packets_initial = packets_initial(config.agent.lanes, fragment_bytes);
   config.agent.tag_seed = session.tag_seed;
   config.payload_bytes_max = fragment_bytes;
   for (std::uint32_t lane = 0; lane < session.lane_ports.size(); ++lane) {

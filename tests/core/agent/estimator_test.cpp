@@ -27,7 +27,23 @@ TEST(RttEstimator, BacksOffWithinItsBounds) {
   rtt.sample(Instant(milliseconds(1)), std::chrono::microseconds(100), true);
   EXPECT_EQ(rtt.rto(0), milliseconds(2));
   EXPECT_EQ(rtt.rto(3), milliseconds(16));
+  EXPECT_EQ(rtt.rto(4), milliseconds(32));
+  EXPECT_EQ(rtt.rto(200), milliseconds(32));
+  rtt.sample(Instant(milliseconds(500)), milliseconds(500), true);
   EXPECT_EQ(rtt.rto(200), milliseconds(500));
+}
+
+TEST(RttEstimator, AQuestionTellsHowLongTheWayIs) {
+  RttEstimator rtt = estimator();
+  rtt.sample(Instant(milliseconds(4)), milliseconds(4), true);
+  rtt.question_answered(Instant(milliseconds(40)), milliseconds(30));
+  EXPECT_EQ(rtt.smoothed(), milliseconds(30));
+  EXPECT_EQ(rtt.rto(0), milliseconds(60));
+  // Later answers waited for ranks: the timeout takes no more than as long again from them.
+  for (int i = 1; i < 100; ++i) rtt.sample(Instant(milliseconds(400 * i)), milliseconds(400), true);
+  EXPECT_EQ(rtt.rto(0), milliseconds(120));
+  rtt.question_answered(Instant(milliseconds(40'000)), milliseconds(10));
+  EXPECT_EQ(rtt.smoothed(), milliseconds(20));
 }
 
 TEST(RttEstimator, TheQuickestAnswerOfARoundTripCounts) {
@@ -66,13 +82,13 @@ void round(CongestionWindow& window, Duration rtt, Duration queued,
 
 /// At its bound: half of W, so that a lost fragment is repaired before P1 stops the lane.
 CongestionWindow grown(std::uint32_t fragments_max) {
-  CongestionWindow window(fragments_max);
+  CongestionWindow window(fragments_max, 32);
   for (int i = 0; i < 10; ++i) round(window, milliseconds(1), milliseconds(0));
   return window;
 }
 
 TEST(CongestionWindow, DoublesToItsBoundWhileAnswersDoNotQueue) {
-  CongestionWindow window(512);
+  CongestionWindow window(512, 32);
   EXPECT_EQ(window.packets(), 32u);
   round(window, milliseconds(1), milliseconds(0));
   EXPECT_EQ(window.packets(), 64u);
@@ -81,7 +97,7 @@ TEST(CongestionWindow, DoublesToItsBoundWhileAnswersDoNotQueue) {
 }
 
 TEST(CongestionWindow, DoesNotGrowByWhatWasNotTried) {
-  CongestionWindow window(512);
+  CongestionWindow window(512, 32);
   for (int i = 0; i < 10; ++i) {
     window.settled();
     window.end_round(milliseconds(1), milliseconds(0));
@@ -120,7 +136,7 @@ TEST(CongestionWindow, ShrinksWhenAQueueOverflows) {
 }
 
 TEST(CongestionWindow, IsNeverLargerThanP1Allows) {
-  CongestionWindow window(4);
+  CongestionWindow window(4, 32);
   for (int i = 0; i < 5; ++i) round(window, milliseconds(1), milliseconds(0));
   EXPECT_EQ(window.packets(), 4u);
 }
