@@ -26,7 +26,8 @@ inline constexpr std::uint32_t lanes_max = 64;               // a set of lanes i
 inline constexpr std::uint64_t unit_bytes_max = 1ull << 35;  // Header::offset counts 8 bytes
 inline constexpr std::uint64_t elements_max = ranks_max * unit_bytes_max;  // of a global shape
 inline constexpr std::uint32_t fragments_max = 1u << 30;                   // of one op
-inline constexpr std::uint32_t lane_bytes_min = 8 * 1024;  // of an op: less is not worth a lane
+inline constexpr std::uint32_t fragment_bytes_small = 512;  // none is cut smaller to fill the lanes
+inline constexpr std::uint32_t lane_bytes_min = 8 * 1024;   // of an op: less is not worth a lane
 
 static_assert(chunk_bytes_min >= fragment_bytes_max, "a chunk holds at least one fragment");
 static_assert(fragments_max < (1u << 31), "serial comparison needs half the seq space");
@@ -95,11 +96,11 @@ struct DescriptorSpec {
 
 /// The descriptor of a collective, the same 128 bytes at every rank that calls it alike:
 ///   accumulator     float32 for halves that are reduced, else the dtype itself
-///   fragment_bytes  the given size, but never more than the unit rounded up to 16 bytes: a small
-///                   op sends small packets
-///   lanes           bytes of all fragments / lane_bytes_min, at least 1, and no more than the
-///                   session has or there are fragments: a small op stays in one lane; a larger one
-///                   must not queue up before one server's link
+///   fragment_bytes  at most the given size, and such that each lane gets the same number of equal
+///                   fragments: a small op sends small packets
+///   lanes           bytes that each rank receives / lane_bytes_min, at least 1, and no more than
+///                   the session has or fragments of fragment_bytes_small would fill: a small op
+///                   stays in one lane; a larger one must not queue up before one server's link
 /// The error names the field of the spec that is out of range.
 Result<CommDescriptor> make_descriptor(const DescriptorSpec& spec);
 

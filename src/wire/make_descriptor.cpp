@@ -30,11 +30,16 @@ void set_shape(const DescriptorSpec& spec, CommDescriptor& descriptor) {
 void set_sizes(const DescriptorSpec& spec, CommDescriptor& descriptor) {
   const std::uint64_t unit_bytes = spec.unit_elements * size_of(spec.dtype);
   const std::uint64_t units = units_of(spec.kind, spec.ranks);
+  // Each rank of an all-gather is sent the payloads of all.
+  const std::uint64_t received =
+      units * unit_bytes * (spec.kind == OpKind::all_gather ? spec.ranks : 1u);
+  const std::uint64_t per_unit_max = std::max<std::uint64_t>(unit_bytes / fragment_bytes_small, 1);
   std::uint64_t per_unit = fragments_per_unit(unit_bytes, spec.fragment_bytes);
   const std::uint64_t lanes = std::clamp<std::uint64_t>(
-      units * std::max<std::uint64_t>(unit_bytes, fragment_bytes_step) / lane_bytes_min, 1,
-      std::min<std::uint64_t>(spec.lanes, units * per_unit));
-  per_unit = round_up(per_unit, lanes / std::gcd(units, lanes));
+      received / lane_bytes_min, 1,
+      std::min<std::uint64_t>(spec.lanes, units * std::max(per_unit, per_unit_max)));
+  per_unit =
+      round_up(std::max(per_unit, (lanes + units - 1) / units), lanes / std::gcd(units, lanes));
   const std::uint64_t even = round_up((unit_bytes + per_unit - 1) / per_unit, fragment_bytes_step);
   descriptor.unit_bytes = unit_bytes;
   descriptor.fragment_bytes = static_cast<std::uint32_t>(

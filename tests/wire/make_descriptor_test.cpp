@@ -50,6 +50,19 @@ TEST(MakeDescriptor, SendsSmallOpsInSmallFragments) {
   EXPECT_EQ(fragment(255), 1024u);
 }
 
+TEST(MakeDescriptor, CutsAGatherSmallerSoThatNoServerForwardsAll) {
+  DescriptorSpec gather = all_reduce(4 * 256);  // 4 KB from each of 4 ranks
+  gather.kind = OpKind::all_gather;
+  gather.fragment_bytes = 8192;
+  const CommDescriptor small = make_descriptor(gather).value();
+  EXPECT_EQ(small.lanes, 2);
+  EXPECT_EQ(small.fragment_bytes, 2048u);
+  gather.unit_elements = 16 * 256;
+  const CommDescriptor spread = make_descriptor(gather).value();
+  EXPECT_EQ(spread.lanes, 8);
+  EXPECT_EQ(spread.fragment_bytes, 2048u);
+}
+
 TEST(MakeDescriptor, DealsTheLanesTheSameNumberOfFullFragments) {
   EXPECT_EQ(make_descriptor(all_reduce(257)).value().fragment_bytes, 528u);  // two halves
   const CommDescriptor uneven = make_descriptor(all_reduce(65 * 256)).value();
