@@ -37,7 +37,7 @@ CaisBackend::CaisBackend(std::shared_ptr<runtime::Communicator> communicator,
                          c10::intrusive_ptr<c10d::Backend> gloo,
                          c10::intrusive_ptr<c10d::Backend> nccl, std::shared_ptr<GroupStats> stats,
                          int rank, int ranks, std::chrono::milliseconds timeout)
-    : Backend(rank, ranks),
+    : pytorch::Backend(rank, ranks),
       communicator_(std::move(communicator)),
       gloo_(std::move(gloo)),
       nccl_(std::move(nccl)),
@@ -48,20 +48,20 @@ CaisBackend::CaisBackend(std::shared_ptr<runtime::Communicator> communicator,
 void CaisBackend::setTimeout(std::chrono::milliseconds timeout) {
   timeout_ = timeout;
   timeout_changed_ = true;
-  gloo_->setTimeout(timeout);
-  if (nccl_) nccl_->setTimeout(timeout);
+  set_timeout_of_inner(*gloo_, timeout);
+  if (nccl_) set_timeout_of_inner(*nccl_, timeout);
 }
 
 void CaisBackend::abort() {
   communicator_->abort("the process group was aborted by its user");
-  gloo_->abort();
-  if (nccl_) nccl_->abort();
+  abort_inner(*gloo_);
+  if (nccl_) abort_inner(*nccl_);
 }
 
 void CaisBackend::shutdown() {
   communicator_->shutdown();
-  gloo_->shutdown();
-  if (nccl_) nccl_->shutdown();
+  shut_down_inner(*gloo_);
+  if (nccl_) shut_down_inner(*nccl_);
 }
 
 void CaisBackend::startCoalescing() {

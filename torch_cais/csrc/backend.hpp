@@ -14,7 +14,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
 #include "delegation.hpp"
@@ -22,6 +21,7 @@
 #include "runtime/communicator.hpp"
 #include "staging.hpp"
 #include "stats.hpp"
+#include "torch_releases.hpp"
 
 namespace cais::pytorch {
 
@@ -35,7 +35,7 @@ struct Call {
   at::TensorList inputs = {};  // for the profiler
 };
 
-class CaisBackend final : public c10d::Backend {
+class CaisBackend final : public Backend {
  public:
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
   using Tensors = std::vector<at::Tensor>;

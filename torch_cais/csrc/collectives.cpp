@@ -10,16 +10,6 @@ namespace {
 using c10d::OpType;
 using runtime::Collective;
 
-/// Whether the caller goes on while the collective runs. torch before 2.8 does not say.
-template <typename Options>
-bool is_async(const Options& options) {
-  if constexpr (requires { options.asyncOp; }) {
-    return options.asyncOp;
-  } else {
-    return true;
-  }
-}
-
 /// The shape that the ranks' tensors make together: `tensor` itself, or for kinds that deal out
 /// shards, `shards` of them behind each other in dim 0. Dims that a descriptor has no room for are
 /// folded into the first.
@@ -329,7 +319,7 @@ CaisBackend::WorkPtr CaisBackend::_reduce_scatter_base(at::Tensor& output, at::T
 CaisBackend::WorkPtr CaisBackend::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
   const Call call{Op::reduce_scatter,
-                  OpType::REDUCE_SCATTER_TENSOR_COALESCED,
+                  op_type_of_coalesced_reduce_scatter(),
                   "cais:_reduce_scatter_base",
                   is_async(options),
                   options.timeout,
