@@ -28,11 +28,19 @@ std::vector<std::string> library_candidates() {
   return candidates;
 }
 
+// libtorch's protobuf must not be taken for the library's own (rpc/client_api.hpp). The sanitizers
+// refuse RTLD_DEEPBIND; what is built with them never shares a process with libtorch.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int apart = RTLD_LOCAL;
+#else
+constexpr int apart = RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+
 // Opened once and never closed: gRPC leaves threads behind.
 Result<const CaisRpcApi*> load_library() {
   std::string tried;
   for (const std::string& candidate : library_candidates()) {
-    void* library = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    void* library = ::dlopen(candidate.c_str(), RTLD_NOW | apart);
     if (library == nullptr) {
       const char* why = ::dlerror();
       tried += (tried.empty() ? "" : "; ") + std::string(why == nullptr ? candidate : why);
