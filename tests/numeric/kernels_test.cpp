@@ -2,6 +2,7 @@
 // (any NaN equals any NaN).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -284,7 +285,7 @@ TEST(CopyStream, CopiesAndTouchesNothingElse) {
         const std::vector<std::byte> source = random_elements(DType::uint8, bytes + offset, rng);
         Guarded target(bytes, 63 - offset);
         copy_stream(target.data(), source.data() + offset, bytes);
-        EXPECT_EQ(std::memcmp(target.data(), source.data() + offset, bytes), 0);
+        EXPECT_TRUE(std::equal(source.begin() + offset, source.end(), target.data()));
         EXPECT_TRUE(target.intact());
       }
     }
