@@ -4,8 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "wire/bytes.hpp"
-
 namespace cais::io {
 namespace {
 
@@ -70,79 +68,43 @@ void TcpStoreServer::serve() {
 // One client more than there may be is let in and out again: it learns that it is not served.
 void TcpStoreServer::accept() {
   Connection connection = listener_.accept();
-  if (connection.state() != Connection::State::open || clients_.size() >= store_clients_max) return;
+  if (connection.state() != Connection::State::open) return;
   const std::uint64_t token = next_token_++;
-  if (!events_.add(connection.fd(), token).ok()) return;
-  clients_.emplace(token, Client{.connection = std::move(connection), .wanted = {}});
+  if (!sessions_.enter(token)) return;
+  if (!events_.add(connection.fd(), token).ok()) return sessions_.leave(token);
+  connections_.emplace(token, std::move(connection));
 }
 
 void TcpStoreServer::attend(std::uint64_t token) {
-  const auto at = clients_.find(token);
-  if (at == clients_.end()) return;
-  Client& client = at->second;
-  client.connection.flush();
-  bool good = true;
+  const auto at = connections_.find(token);
+  if (at == connections_.end()) return;
+  Connection& connection = at->second;
+  connection.flush();
   std::string message;
-  while (good && client.connection.receive(message)) good = handle(client, message);
-  if (!good || client.connection.state() != Connection::State::open) {
-    events_.remove(client.connection.fd());
-    clients_.erase(at);
-    return;
+  std::vector<StoreSessions::Answer> answers;
+  while (connection.receive(message)) {
+    const bool good = sessions_.receive(token, message, answers);
+    send(answers);
+    if (!good) return drop(token);
+    answers.clear();
   }
-  events_.want_write(client.connection.fd(), token, client.connection.wants_write());
+  if (connection.state() != Connection::State::open) return drop(token);
+  events_.want_write(connection.fd(), token, connection.wants_write());
 }
 
-// False when the client does not speak the store's language.
-bool TcpStoreServer::handle(Client& client, std::string_view message) {
-  if (!client.greeted) {
-    client.greeted = message == store_hello;
-    if (client.greeted) client.connection.send(store_hello);
-    return client.greeted;
+void TcpStoreServer::send(const std::vector<StoreSessions::Answer>& answers) {
+  for (const StoreSessions::Answer& answer : answers) {
+    Connection& connection = connections_.at(answer.client);
+    connection.send(answer.message);
+    events_.want_write(connection.fd(), answer.client, connection.wants_write());
   }
-  if (client.waiting || message.size() < 3) return false;
-  const char request = message[0];
-  const std::size_t key_bytes =
-      wire::load_network<std::uint16_t>(reinterpret_cast<const std::byte*>(message.data() + 1));
-  message.remove_prefix(3);
-  if (key_bytes > message.size() || key_bytes > store_key_bytes_max) return false;
-  const std::string_view key = message.substr(0, key_bytes);
-  const std::string_view value = message.substr(key_bytes);
-  if (request == 's' && value.size() <= store_value_bytes_max) {
-    client.connection.send(set(key, value));
-    return true;
-  }
-  if (request != 'g' || !value.empty()) return false;
-  if (const auto found = values_.find(key); found != values_.end()) {
-    client.connection.send("v" + found->second);
-  } else {
-    client.waiting = true;
-    client.wanted = key;
-  }
-  return true;
 }
 
-// The answer to the one who sets.
-std::string TcpStoreServer::set(std::string_view key, std::string_view value) {
-  if (values_.contains(key)) {
-    return "ethe key '" + std::string(key) +
-           "' was set before; communicators that share a rendezvous need names of their own";
-  }
-  if (values_.size() >= store_keys_max || bytes_ + key.size() + value.size() > store_bytes_max) {
-    return "ethe store is full";
-  }
-  bytes_ += key.size() + value.size();
-  const auto placed = values_.emplace(key, value).first;
-  answer_waiting(placed->first, placed->second);
-  return "k";
-}
-
-void TcpStoreServer::answer_waiting(const std::string& key, const std::string& value) {
-  for (auto& [token, client] : clients_) {
-    if (!client.waiting || client.wanted != key) continue;
-    client.waiting = false;
-    client.connection.send("v" + value);
-    events_.want_write(client.connection.fd(), token, client.connection.wants_write());
-  }
+void TcpStoreServer::drop(std::uint64_t token) {
+  const auto at = connections_.find(token);
+  events_.remove(at->second.fd());
+  connections_.erase(at);
+  sessions_.leave(token);
 }
 
 }  // namespace cais::io
