@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <iostream>
 #include <memory>
 
 #include "cais/cais.h"
@@ -56,7 +57,9 @@ int run_rank(const Options& options) {
 }  // namespace cais::perf
 
 int main(int argc, char** argv) {
-  const cais::perf::Options options = cais::perf::parse_options(argc, argv);
+  const auto parsed = cais::perf::parse_options(argc, argv, std::cout, std::cerr);
+  if (const auto* exit = std::get_if<cais::perf::ExitStatus>(&parsed)) return exit->value;
+  const auto& options = std::get<cais::perf::Options>(parsed);
   if (!options.is_rank()) return cais::perf::launch_ranks(options.ranks, argc, argv);
   try {
     return cais::perf::run_rank(options);

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -165,7 +164,8 @@ std::string complaint(const Options& options) {
 
 }  // namespace
 
-Options parse_options(int argc, char** argv) {
+std::variant<Options, ExitStatus> parse_options(int argc, const char* const* argv,
+                                                std::ostream& out, std::ostream& err) {
   Options options;
   CLI::App app(description);
   app.set_version_flag("--version", cais_version());
@@ -180,7 +180,7 @@ Options parse_options(int argc, char** argv) {
       throw CLI::ValidationError(words);
     }
   } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
+    return ExitStatus{app.exit(error, out, err)};
   }
   return options;
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <ostream>
 #include <string>
+#include <variant>
 
 #include "base/types.hpp"
 
@@ -34,8 +36,14 @@ struct Options {
   bool is_rank() const { return rank >= 0; }
 };
 
-/// Parses the command line. Ends the process after --help (0) and on wrong words (not 0), with a
-/// message.
-Options parse_options(int argc, char** argv);
+/// What a command line that asks for no measurement ends the process with: 0 after --help and
+/// --version, not 0 after wrong words.
+struct ExitStatus {
+  int value;
+};
+
+/// Parses the command line. What --help and --version say goes to `out`, what is wrong to `err`.
+std::variant<Options, ExitStatus> parse_options(int argc, const char* const* argv,
+                                                std::ostream& out, std::ostream& err);
 
 }  // namespace cais::perf
