@@ -212,6 +212,19 @@ def test_what_cais_does_not_compute():
     run(body, 3)
 
 
+def test_a_group_ends_while_gloo_still_has_its_tensors():
+    """PyTorch 2.5 hung in about one of ten: the last reference to the group went while Python's lock
+    was held, and Gloo's threads, which the end waits for, wanted it to free a tensor."""
+    def body(rank):
+        for _ in range(20):
+            group = dist.new_group([0, 1, 2])
+            dist.all_reduce(torch.sparse_coo_tensor([[rank]], [1.0], (3,)), group=group)
+            dist.destroy_process_group(group)
+            del group
+
+    run(body, 3)
+
+
 def test_coalesced_forms():
     def body(rank):
         n = dist.get_world_size()

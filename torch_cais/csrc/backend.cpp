@@ -1,6 +1,7 @@
 #include "backend.hpp"
 
 #include <ATen/record_function.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include "errors.hpp"
 #include "work.hpp"
@@ -44,6 +45,16 @@ CaisBackend::CaisBackend(std::shared_ptr<runtime::Communicator> communicator,
       stats_(std::move(stats)),
       timeout_(timeout),
       done_(c10::make_intrusive<DoneWork>()) {}
+
+// Threads of the inner libraries, and ours, may drop the last reference to a tensor that Python
+// knows of, for which they take the GIL: whoever holds that must not join them.
+CaisBackend::~CaisBackend() {
+  std::optional<pybind11::gil_scoped_release> no_gil;
+  if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) no_gil.emplace();
+  nccl_.reset();
+  gloo_.reset();
+  communicator_.reset();
+}
 
 void CaisBackend::setTimeout(std::chrono::milliseconds timeout) {
   timeout_ = timeout;

@@ -46,6 +46,7 @@ class CaisBackend final : public Backend {
               c10::intrusive_ptr<c10d::Backend> gloo, c10::intrusive_ptr<c10d::Backend> nccl,
               std::shared_ptr<GroupStats> stats, int rank, int ranks,
               std::chrono::milliseconds timeout);
+  ~CaisBackend() override;
 
   const std::string getBackendName() const override { return "cais"; }
   void setTimeout(std::chrono::milliseconds timeout) override;
