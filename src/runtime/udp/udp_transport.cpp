@@ -259,7 +259,7 @@ Result<std::unique_ptr<Transport>> make_udp_transport(const Settings& settings,
   Result<telemetry::Log> log = telemetry::Log::open(*log_config);
   if (!log) return log.error();
   const Making making{settings,    group,
-                      rendezvous,  log->with_rank(group.rank),
+                      rendezvous,  log->with_rank(group.outer_rank(group.rank)),
                       open_socket, io::now() + group.timeout};
   return settings.switch_ip.empty() ? make_embedded(making) : make_through_box(making);
 }
