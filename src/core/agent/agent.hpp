@@ -24,6 +24,10 @@
 #include "wire/descriptor.hpp"
 #include "wire/header.hpp"
 
+namespace cais {
+class Fingerprint;
+}
+
 namespace cais::agent {
 
 struct Config {
@@ -102,6 +106,9 @@ class Agent {
   /// last; 0: it was asked and has not answered. Nothing: nothing is under way, or it is too early
   /// to ask.
   std::optional<std::uint64_t> waits_for(Lane lane) const;
+  /// Walks what decides which packets are taken and sent, as of `now`; no two states that would
+  /// act differently on the same packets and time-outs give the same number.
+  void fingerprint(Instant now, Fingerprint& walk) const;
 
  private:
   struct State;

@@ -23,6 +23,11 @@ constexpr int patience_quarters = 5;
 
 }  // namespace
 
+Duration patience_of(const LaneState& lane) {
+  if (lane.rtt.smoothed() == Duration(0)) return lane.rtt.rto(0);
+  return lane.rtt.smoothed() * patience_quarters / 4;
+}
+
 void Agent::State::queue_repeat(LaneState& lane, Seq seq, Fragment::Due due) {
   Fragment& fragment = lane.at(seq);
   if (fragment.due == Fragment::Due::nothing) lane.repeats.push_back(seq);
@@ -70,9 +75,7 @@ void Agent::State::recovered(Instant now, LaneState& lane, const Fragment& fragm
 
 void Agent::State::repeat_overtaken(Instant now, LaneState& lane) {
   if (distance(lane.base, lane.settled_end) <= overtaken_by || now < lane.next_scan) return;
-  const Duration patience = lane.rtt.smoothed() == Duration(0)
-                                ? lane.rtt.rto(0)
-                                : lane.rtt.smoothed() * patience_quarters / 4;
+  const Duration patience = patience_of(lane);
   lane.next_scan = now + patience / patience_quarters;
   const Seq end = lane.settled_end - static_cast<std::uint32_t>(overtaken_by);
   for (Seq seq = lane.base; before(seq, end); seq = seq + 1) {

@@ -86,6 +86,7 @@ struct Agent::State {
   explicit State(const Config& config);
 
   Op& op(OpNumber number) { return ops[number - ops_done]; }
+  const Op& op(OpNumber number) const { return ops[number - ops_done]; }
 
   // transmit.cpp
   bool poll(Instant now, Transmit& out);
@@ -115,6 +116,9 @@ struct Agent::State {
   void ask(LaneState& lane, Seq seq);
   void queue_repeat(LaneState& lane, Seq seq, Fragment::Due due);
 
+  // fingerprint.cpp
+  void walk_lane(Instant now, const LaneState& lane, Fingerprint& walk) const;
+
   Config config;
   std::vector<LaneState> lanes;
   std::deque<Op> ops;     // under way, in order
@@ -131,5 +135,8 @@ struct Agent::State {
 /// Ranks whose payloads of a fragment of `unit` are owed to `self`: itself excepted, whose payload
 /// it has; rank 0 stands for a sum.
 std::uint64_t owed(const nir::Plan& plan, Rank self, std::uint32_t unit);
+
+/// How old a fragment must be to count as overtaken.
+Duration patience_of(const LaneState& lane);
 
 }  // namespace cais::agent

@@ -26,6 +26,10 @@
 #include "wire/descriptor.hpp"
 #include "wire/header.hpp"
 
+namespace cais {
+class Fingerprint;
+}
+
 namespace cais::switching {
 
 /// Where a packet came from, and where answers go. The runtime maps it to a socket address.
@@ -119,6 +123,9 @@ class Switch {
   const Counters& counters() const;
   /// I5: slots owned by open fragments, over all sessions.
   std::size_t slots_in_use() const;
+  /// Walks what decides which packets are taken and what is answered; no two states that would act
+  /// differently on the same packets give the same number.
+  void fingerprint(Fingerprint& walk) const;
 
  private:
   struct State;
