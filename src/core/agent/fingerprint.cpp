@@ -1,9 +1,10 @@
 // The agent's logical state as one number: what decides which packets it takes and sends. Of time
 // only what it would decide now; not how fast it sends (round-trip times, the length of timers,
 // the congestion window's round), nor what it merely reports (counters, waits_for).
+#include "base/fingerprint.hpp"
+
 #include <algorithm>
 
-#include "base/fingerprint.hpp"
 #include "core/agent/state.hpp"
 
 namespace cais::agent {
@@ -11,9 +12,10 @@ namespace {
 
 void walk_fragment(const Op& op, const Fragment& fragment, bool patient, Fingerprint& walk) {
   walk.number(static_cast<std::uint64_t>(fragment.state) |
-              static_cast<std::uint64_t>(fragment.due) << 2 | std::uint64_t{fragment.repeated} << 4 |
-              std::uint64_t{fragment.asked} << 5 | std::uint64_t{fragment.finished} << 6 |
-              std::uint64_t{patient} << 7 | std::uint64_t{fragment.index} << 32);
+              static_cast<std::uint64_t>(fragment.due) << 2 |
+              std::uint64_t{fragment.repeated} << 4 | std::uint64_t{fragment.asked} << 5 |
+              std::uint64_t{fragment.finished} << 6 | std::uint64_t{patient} << 7 |
+              std::uint64_t{fragment.index} << 32);
   walk.number(fragment.op);
   // Rank 0's bit stands for a sum, whoever is called so.
   if (op.submit.plan.combine == nir::Combine::reduce) return walk.number(fragment.lacking);

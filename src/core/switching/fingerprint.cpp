@@ -1,6 +1,8 @@
 // The switch's logical state as one number: what decides which packets it takes and what it
-// answers. Not what it merely reports (counters, events), nor the bytes that it keeps.
+// answers. Not what waits to be polled, nor what it merely reports (counters, events), nor the
+// bytes that it keeps.
 #include "base/fingerprint.hpp"
+
 #include "core/switching/state.hpp"
 
 namespace cais::switching {
@@ -8,7 +10,8 @@ namespace {
 
 void walk_slot(LaneState& lane, const Session& session, const Slot& slot, Fingerprint& walk) {
   walk.number(static_cast<std::uint64_t>(slot.state) |
-              std::uint64_t{slot.result != CellPool::none} << 8 | std::uint64_t{slot.seq.value} << 32);
+              std::uint64_t{slot.result != CellPool::none} << 8 |
+              std::uint64_t{slot.seq.value} << 32);
   if (slot.state == Slot::State::empty) return;
   walk.number(slot.descriptor.value);
   walk.number(slot.chunk | std::uint64_t{slot.offset} << 32);
@@ -38,7 +41,6 @@ void walk_lane(LaneState& lane, const Session& session, Fingerprint& walk) {
 void Switch::fingerprint(Fingerprint& walk) const {
   State& state = *state_;
   walk.number(state.slots_open);
-  walk.number(state.outgoing.waiting_count());
   for (const auto& [id, index] : state.by_id) {
     Session& session = *state.sessions[index];
     walk.number(id.value);

@@ -45,7 +45,6 @@ class TransmitQueue {
   void pop() { ++head_; }
   /// The entry at that position while it waits; null once it was polled.
   Outgoing* waiting(Position position);
-  std::size_t waiting_count() const { return entries_.size() - head_; }
   Position last() const { return base_ + entries_.size() - 1; }
   void forget(std::uint32_t session);
 

@@ -124,7 +124,7 @@ class Switch {
   /// I5: slots owned by open fragments, over all sessions.
   std::size_t slots_in_use() const;
   /// Walks what decides which packets are taken and what is answered; no two states that would act
-  /// differently on the same packets give the same number.
+  /// differently on the same packets give the same number. Poll before: what waits is not walked.
   void fingerprint(Fingerprint& walk) const;
 
  private:

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.hpp"
-#include "tests/core/workload.hpp"
+#include "sim/workload.hpp"
 
 namespace cais::agent {
 namespace {
@@ -17,8 +17,7 @@ Config config_of(std::uint16_t ranks, std::uint8_t lanes, std::uint32_t window) 
   return {session, Epoch(1), Rank(0), ranks, lanes, window, seed};
 }
 
-simulation::Job job_of(OpKind kind, std::uint64_t elements, std::uint16_t ranks,
-                       std::uint8_t lanes) {
+sim::Job job_of(OpKind kind, std::uint64_t elements, std::uint16_t ranks, std::uint8_t lanes) {
   Rng rng(1);
   wire::DescriptorSpec spec;
   spec.kind = kind;
@@ -28,7 +27,7 @@ simulation::Job job_of(OpKind kind, std::uint64_t elements, std::uint16_t ranks,
   spec.unit_elements = elements;
   spec.fragment_bytes = 64;
   spec.lanes = lanes;
-  return simulation::make_job(rng, spec, 5);
+  return sim::make_job(rng, spec, 5);
 }
 
 std::vector<Transmit> poll_all(Agent& agent) {

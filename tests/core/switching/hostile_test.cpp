@@ -10,9 +10,9 @@
 #include "base/rng.hpp"
 #include "core/agent/agent.hpp"
 #include "core/switching/switch.hpp"
-#include "tests/core/workload.hpp"
+#include "sim/workload.hpp"
 
-namespace cais::simulation {
+namespace cais::sim {
 namespace {
 
 constexpr std::uint16_t ranks = 3;
@@ -78,13 +78,11 @@ class Group {
 };
 
 std::vector<Job> jobs_for(Rng& rng, switching::Switch& machine, SessionId session, Group& group) {
-  Setup setup;
-  setup.ranks = ranks;
-  setup.lanes = lanes;
-  setup.payload_bytes_max = payload_bytes_max;
+  const Shape shape{
+      .ranks = ranks, .lanes = lanes, .payload_bytes_max = payload_bytes_max, .elements_max = 200};
   std::vector<Job> jobs;
   for (std::uint64_t op = 0; op < 6; ++op) {
-    jobs.push_back(make_job(rng, random_spec(rng, setup, 200), op));
+    jobs.push_back(make_job(rng, random_spec(rng, shape), op));
     EXPECT_TRUE(machine.define(session, jobs.back().descriptor).ok());
   }
   for (const Job& job : jobs) group.start(job);
@@ -225,4 +223,4 @@ TEST(Hostile, ARankSpoilsNoOtherSession) {
 }
 
 }  // namespace
-}  // namespace cais::simulation
+}  // namespace cais::sim

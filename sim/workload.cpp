@@ -1,11 +1,12 @@
-#include "tests/core/workload.hpp"
+#include "sim/workload.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
 #include "nir/targets/host/lower.hpp"
 
-namespace cais::simulation {
+namespace cais::sim {
 namespace {
 
 template <typename T>
@@ -13,12 +14,19 @@ void store(nir::TensorBytes& bytes, std::size_t index, T value) {
   std::memcpy(bytes.data() + index * sizeof value, &value, sizeof value);
 }
 
+constexpr std::size_t guard_bytes = 32;  // before and behind an output
+constexpr std::byte untouched{0xee};
+
+bool all_untouched(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == untouched; });
+}
+
 /// Where a rank's unit may lie in the other buffer, so that the op can work in place.
 void place(Job& job, Rng& rng, OpKind kind, std::uint16_t rank) {
   const std::uint64_t unit = job.plan.unit_bytes;
   const bool in_place = rng.chance(0.5);
   std::byte* send = job.send[rank].data();
-  std::byte* recv = job.recv[rank].data();
+  std::byte* recv = job.recv[rank].data() + guard_bytes;
   if (kind == OpKind::broadcast && rank == job.plan.root) recv = send;
   if (kind == OpKind::all_reduce && in_place) recv = send;
   if (kind == OpKind::reduce_scatter && in_place) recv = send + rank * unit;
@@ -70,32 +78,43 @@ Job make_job(Rng& rng, const wire::DescriptorSpec& spec, std::uint64_t number) {
   const std::size_t elements = job.plan.unit_bytes / size_of(spec.dtype);
   for (std::uint16_t rank = 0; rank < spec.ranks; ++rank) {
     const bool loads = job.plan.combine != nir::Combine::route || rank == job.plan.root;
-    job.send.push_back(random_tensor(rng, spec.dtype, loads ? elements * job.plan.units : 0));
+    job.inputs.push_back(random_tensor(rng, spec.dtype, loads ? elements * job.plan.units : 0));
   }
-  const auto expected = nir::interpret(job.descriptor, job.send);
+  job.send = job.inputs;
+  const auto expected = nir::interpret(job.descriptor, job.inputs);
   CAIS_CHECK(expected.ok());
   job.expected = *expected;
   job.recv.resize(spec.ranks);
   job.submits.resize(spec.ranks);
   for (std::uint16_t rank = 0; rank < spec.ranks; ++rank) {
-    job.recv[rank].resize(job.expected[rank].size(), std::byte{0xee});
+    job.recv[rank].resize(job.expected[rank].size() + 2 * guard_bytes, untouched);
     job.submits[rank] = {number, wire::hash(job.descriptor), job.plan, nullptr, nullptr};
     place(job, rng, spec.kind, rank);
   }
   return job;
 }
 
+bool Job::right(std::uint16_t rank) const {
+  const nir::TensorBytes& wanted = expected[rank];
+  if (!wanted.empty() && std::memcmp(output(rank), wanted.data(), wanted.size()) != 0) return false;
+  const std::span<const std::byte> around(recv[rank]);
+  if (!all_untouched(around.first(guard_bytes)) || !all_untouched(around.last(guard_bytes))) {
+    return false;
+  }
+  const nir::TensorBytes& sent = send[rank];
+  const bool in_place =
+      !sent.empty() && output(rank) >= sent.data() && output(rank) < sent.data() + sent.size();
+  return in_place || sent == inputs[rank];
+}
+
 int Job::wrong_rank() const {
-  for (std::size_t rank = 0; rank < expected.size(); ++rank) {
-    const nir::TensorBytes& right = expected[rank];
-    if (!right.empty() && std::memcmp(submits[rank].recv, right.data(), right.size()) != 0) {
-      return static_cast<int>(rank);
-    }
+  for (std::uint16_t rank = 0; rank < expected.size(); ++rank) {
+    if (!right(rank)) return rank;
   }
   return -1;
 }
 
-wire::DescriptorSpec random_spec(Rng& rng, const Setup& setup, std::uint64_t elements_max) {
+wire::DescriptorSpec random_spec(Rng& rng, const Shape& shape) {
   static constexpr OpKind kinds[] = {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter,
                                      OpKind::broadcast,  OpKind::reduce,     OpKind::barrier,
                                      OpKind::all_to_all, OpKind::gather,     OpKind::scatter};
@@ -108,15 +127,15 @@ wire::DescriptorSpec random_spec(Rng& rng, const Setup& setup, std::uint64_t ele
   spec.kind = kinds[rng.below(std::size(kinds))];
   spec.dtype = dtypes[rng.below(std::size(dtypes))];
   if (wire::reduces(spec.kind)) spec.reduce_op = ops[rng.below(std::size(ops))];
-  spec.ranks = setup.ranks;
+  spec.ranks = shape.ranks;
   if (wire::has_root(spec.kind))
-    spec.root = Rank(static_cast<std::uint16_t>(rng.below(setup.ranks)));
-  spec.unit_elements = rng.chance(0.1) ? 0 : rng.below(elements_max + 1);
+    spec.root = Rank(static_cast<std::uint16_t>(rng.below(shape.ranks)));
+  spec.unit_elements = rng.chance(0.1) ? 0 : rng.below(shape.elements_max + 1);
   if (spec.kind == OpKind::barrier) spec.unit_elements = 0;
-  spec.fragment_bytes = setup.payload_bytes_max;
+  spec.fragment_bytes = shape.payload_bytes_max;
   spec.chunk_bytes = 64 * 1024;
-  spec.lanes = setup.lanes;
+  spec.lanes = shape.lanes;
   return spec;
 }
 
-}  // namespace cais::simulation
+}  // namespace cais::sim

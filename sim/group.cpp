@@ -1,0 +1,75 @@
+#include "sim/group.hpp"
+
+namespace cais::sim {
+namespace {
+
+/// A collective that nobody else calls at this place.
+wire::DescriptorSpec another_spec(Rng& rng, const Shape& shape, const Job& than) {
+  while (true) {
+    const wire::DescriptorSpec spec = random_spec(rng, shape);
+    const auto descriptor = wire::make_descriptor(spec);
+    if (descriptor && wire::hash(*descriptor) != wire::hash(than.descriptor)) return spec;
+  }
+}
+
+}  // namespace
+
+Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_life)
+    : switches(scenario.switches), life(which_life) {
+  Rng rng(scenario.seed ^ (index + 1) * 0x9e3779b97f4a7c15u ^ (which_life << 32));
+  // The first session has the scenario's full size, so that a smaller number makes a smaller run.
+  const auto drawn = [&](std::uint64_t most) {
+    const std::uint64_t some = 1 + rng.below(most);
+    return index == 0 ? most : some;
+  };
+  Shape shape{};
+  shape.ranks = static_cast<std::uint16_t>(drawn(scenario.ranks));
+  shape.lanes = static_cast<std::uint8_t>(drawn(scenario.lanes));
+  shape.payload_bytes_max = static_cast<std::uint32_t>(scenario.payload);
+  shape.elements_max = scenario.elements;
+  config.session = SessionId(static_cast<std::uint32_t>(1 + index));
+  config.epoch = Epoch(static_cast<std::uint16_t>(1 + which_life));
+  config.ranks = shape.ranks;
+  config.lanes = shape.lanes;
+  config.window_fragments = static_cast<std::uint32_t>(scenario.window);
+  config.payload_bytes_max = shape.payload_bytes_max;
+  config.tag_seed = rng.next();
+  config.first_seq = Seq(0u - static_cast<std::uint32_t>(scenario.wrap));
+
+  for (std::uint64_t op = 0; op < scenario.ops; ++op) {
+    jobs.push_back(make_job(rng, random_spec(rng, shape), op));
+  }
+  std::vector<const Job*> all;
+  for (const Job& job : jobs) all.push_back(&job);
+  std::vector<std::vector<const Job*>> calls(shape.ranks, all);
+  if (index == 0 && scenario.mismatch != 0 && shape.ranks > 1) {
+    const std::uint64_t op = rng.below(scenario.ops);
+    jobs.push_back(make_job(rng, another_spec(rng, shape, jobs[op]), op));
+    calls[rng.below(shape.ranks)][op] = &jobs.back();
+  }
+  script = std::make_unique<Script>(config.lanes, config.window_fragments, config.first_seq,
+                                    std::move(calls));
+  oracle = std::make_unique<Oracle>(*script);
+  members.resize(shape.ranks);
+  for (Member& member : members) member.described.resize(scenario.ops);
+}
+
+std::uint64_t Group::lanes_served(std::uint64_t of_switch) const {
+  std::uint64_t served = 0;
+  for (std::uint64_t lane = of_switch; lane < config.lanes; lane += switches)
+    served |= 1ull << lane;
+  return served;
+}
+
+agent::Config Group::agent_config(Rank rank) const {
+  return {.session = config.session,
+          .epoch = config.epoch,
+          .rank = rank,
+          .ranks = config.ranks,
+          .lanes = config.lanes,
+          .window_fragments = config.window_fragments,
+          .tag_seed = config.tag_seed,
+          .first_seq = config.first_seq};
+}
+
+}  // namespace cais::sim

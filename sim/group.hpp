@@ -1,0 +1,45 @@
+// sim/group.hpp — one life of a session in the simulator: its collectives, its oracle, and where
+// each of its ranks has come.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "core/agent/agent.hpp"
+#include "core/switching/switch.hpp"
+#include "sim/oracle.hpp"
+#include "sim/scenario.hpp"
+
+namespace cais::sim {
+
+struct Group {
+  /// Life number `life` of session number `index`; what it is like follows from the scenario.
+  Group(const Scenario& scenario, std::uint64_t index, std::uint64_t life);
+
+  SessionId id() const { return config.session; }
+  std::uint64_t lanes_served(std::uint64_t of_switch) const;
+  agent::Config agent_config(Rank rank) const;
+
+  /// Of a rank, as its runtime keeps it.
+  struct Member {
+    std::size_t called = 0;       // collectives
+    std::size_t submitted = 0;    // of those
+    std::vector<bool> described;  // by op: the switches have its descriptor (P14)
+    bool ended = false;           // refused, by the switch or by the management
+  };
+
+  switching::SessionConfig config;
+  std::uint64_t switches;
+  std::uint64_t life;
+  std::deque<Job> jobs;
+  std::unique_ptr<Script> script;
+  std::unique_ptr<Oracle> oracle;
+  std::vector<Member> members;  // by rank
+  Instant progress_at{};        // when something was called, contributed or ended last
+  bool closing = false;         // all is done; it closes in a moment
+  bool closed = false;
+};
+
+}  // namespace cais::sim

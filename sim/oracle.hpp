@@ -1,0 +1,109 @@
+// sim/oracle.hpp — what may be seen on the wire of one session, and what may not: the protocol's
+// clauses and invariants (docs/protocol.md) as an observer outside the machines says them. It knows
+// what each rank calls, hears what each rank sends, what the switch takes and sends, and what the
+// ranks are told, and keeps the first thing that must not be.
+//
+// Its own state is small, and a copy of it goes on from where it was: the model checker copies it
+// with the machines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/workload.hpp"
+#include "wire/header.hpp"
+
+namespace cais::sim {
+
+/// What the ranks of a session call, and which fragment that puts at which seq ("From ops to seqs",
+/// worked out here a second time). Never changes; outlives the oracles that read it.
+class Script {
+ public:
+  /// calls[r]: what rank r calls, in order. Ranks may differ where they must not.
+  Script(std::uint8_t lanes, std::uint32_t window_fragments, Seq first_seq,
+         std::vector<std::vector<const Job*>> calls);
+
+  struct Place {
+    std::uint32_t op;        // index in the rank's calls
+    std::uint32_t fragment;  // of that op
+    bool operator==(const Place&) const = default;
+  };
+  std::uint16_t ranks() const { return static_cast<std::uint16_t>(calls_.size()); }
+  std::uint8_t lanes() const { return lanes_; }
+  std::uint32_t window() const { return window_; }
+  Seq first_seq() const { return first_seq_; }
+  const std::vector<const Job*>& calls(Rank rank) const { return calls_[rank.value]; }
+  std::optional<Place> place(Rank rank, Lane lane, Seq seq) const;
+  /// What stands there when all ranks mean the same; nothing where they differ.
+  const Job* agreed(Lane lane, Seq seq, Place& place) const;
+  /// How far `seq` lies behind the lane's first.
+  std::size_t index(Seq seq) const { return seq.value - first_seq_.value; }
+  /// The most fragments that a rank puts into `lane`.
+  std::size_t length(Lane lane) const;
+
+ private:
+  using Table = std::vector<std::vector<Place>>;  // by lane, from the first seq on
+
+  Table tabulate(const std::vector<const Job*>& calls) const;
+
+  std::uint8_t lanes_;
+  std::uint32_t window_;
+  Seq first_seq_;
+  std::vector<std::vector<const Job*>> calls_;
+  std::vector<std::shared_ptr<const Table>> tables_;  // by rank
+};
+
+class Oracle {
+ public:
+  explicit Oracle(const Script& script);
+
+  /// P1, P2: a rank puts a contribution or a want on the wire.
+  void rank_sends(Rank rank, const wire::Header& header, std::span<const std::byte> payload);
+  /// The switch took a contribution that it had not.
+  void switch_takes(Rank rank, Lane lane, Seq seq);
+  /// P7, P8, P10–P12, P16, I1, I3: the switch puts a packet for `to` on the wire.
+  void switch_sends(Rank to, const wire::Header& header, std::span<const std::byte> payload);
+  /// I2: rank's collective number `op` is said to be done. (That its output is right is for whoever
+  /// owns the memory to see.)
+  void rank_is_done(Rank rank, std::uint64_t op);
+  /// P12.
+  void rank_is_refused(Rank rank, const agent::Mismatched& told);
+
+  bool contributed(Rank rank, Lane lane, Seq seq) const;
+  /// I5: slots that hold some contributions but not all, in the lanes of `lanes_served`.
+  std::size_t open_slots(std::uint64_t lanes_served) const;
+  std::uint64_t done(Rank rank) const { return done_[rank.value]; }
+  bool refused(Rank rank) const { return (refused_ >> rank.value & 1) != 0; }
+  /// Whether all ranks have done all that they call, or all were refused.
+  bool over() const;
+
+  /// The first thing that must not be; empty: none.
+  const std::string& complaint() const { return complaint_; }
+  void complain(std::string what);
+
+ private:
+  struct LaneState {
+    std::vector<std::uint64_t> contributed;  // by index of the seq: bit r for rank r
+    std::size_t finished = 0;                // all before it have all contributions
+    std::size_t open = 0;
+  };
+  bool finished(Lane lane, Seq seq) const;
+  void check_contribution(Rank rank, const Job& job, const Script::Place& place,
+                          const wire::Header& header, std::span<const std::byte> payload);
+  void check_result(Rank to, const wire::Header& header, std::span<const std::byte> payload);
+  void check_done(Rank to, const wire::Header& header);
+  void check_mismatch(const wire::Mismatch& told, const wire::Header& header);
+
+  const Script* script_;
+  std::uint64_t everyone_;
+  std::vector<LaneState> lanes_;
+  std::vector<std::uint64_t> done_;  // by rank
+  std::uint64_t refused_ = 0;
+  std::string complaint_;
+};
+
+}  // namespace cais::sim

@@ -1,0 +1,216 @@
+// The ranks of the simulated world: what a rank's runtime does for its agent, and what is checked
+// whenever a packet reaches one.
+#include <algorithm>
+
+#include "base/fingerprint.hpp"
+#include "sim/world.hpp"
+#include "sim/world_detail.hpp"
+
+namespace cais::sim {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr std::uint64_t think_us_max = 500;  // between two collectives
+
+std::uint64_t state_of(const agent::Agent& agent, Instant now) {
+  Fingerprint walk;
+  agent.fingerprint(now, walk);
+  return walk.value();
+}
+
+std::uint64_t dropped(const agent::Counters& counters) {
+  return counters.dropped_malformed + counters.dropped_tag + counters.dropped_foreign +
+         counters.dropped_stale;
+}
+
+std::vector<std::byte> joined(const agent::Transmit& out) {
+  std::vector<std::byte> bytes(out.header.begin(), out.header.end());
+  bytes.insert(bytes.end(), out.payload.begin(), out.payload.end());
+  bytes.insert(bytes.end(), out.padding.begin(), out.padding.end());
+  return bytes;
+}
+
+}  // namespace
+
+std::uint32_t World::endpoint(const RankProcess& node) const {
+  return static_cast<std::uint32_t>(&node - ranks_.data());
+}
+
+/// The program of a rank: its next collectives, `depth` of them under way, with some time between.
+void World::call(RankProcess& node) {
+  Group& group = *node.group;
+  Group::Member& member = group.members[node.rank.value];
+  while (member.called < group.script->calls(node.rank).size() &&
+         member.called < group.oracle->done(node.rank) + scenario_.depth) {
+    timeline_.after(microseconds(rng_.below(think_us_max)),
+                    [this, &node, &group, op = member.called] {
+                      if (node.group == &group && node.agent) describe(node, op);
+                    });
+    ++member.called;
+  }
+}
+
+/// P14: the descriptor goes to all switches; the op is submitted once they have it.
+void World::describe(RankProcess& node, std::size_t op) {
+  Group& group = *node.group;
+  const auto delay = [&] { return microseconds(rng_.below(management_us_max)); };
+  Instant known = std::max(timeline_.now(), node.paused_until);
+  for (const auto& each : switches_) {
+    const Instant comes = std::max(timeline_.now() + delay(), each->paused_until);
+    known = std::max(known, comes);
+    timeline_.at(comes, [this, &group, &machine = each->machine,
+                         descriptor = group.script->calls(node.rank)[op]->descriptor] {
+      if (find({.session = group.id(), .epoch = group.config.epoch}) != &group) return;
+      const auto defined = machine.define(group.id(), descriptor);
+      if (!defined && !group.closing) fail("P14: " + defined.error().message);
+    });
+  }
+  timeline_.at(known + delay(), [this, &node, &group, op] {
+    if (node.group != &group || !node.agent) return;
+    group.members[node.rank.value].described[op] = true;
+    if (!node.paused(timeline_.now())) submit_described(node);
+  });
+}
+
+void World::submit_described(RankProcess& node) {
+  Group& group = *node.group;
+  Group::Member& member = group.members[node.rank.value];
+  const auto& calls = group.script->calls(node.rank);
+  while (!member.ended && member.submitted < calls.size() && member.described[member.submitted]) {
+    const Job& job = *calls[member.submitted];
+    tell("rank ", node.rank.value, " of session ", group.id().value, " calls op ", member.submitted,
+         ": ", wire::to_string(job.descriptor));
+    if (job.plan.unit_bytes == 0) report_.reach(Probe::empty_op);
+    if (job.plan.lanes > 1) report_.reach(Probe::several_lanes);
+    node.agent->submit(job.submits[node.rank.value]);
+    group.progress_at = timeline_.now();
+    ++member.submitted;
+  }
+  drain(node);
+}
+
+void World::rank_receives(RankProcess& node, const Delivery& packet) {
+  if (!node.agent) return;  // its socket is closed
+  if (wait_in_inbox(node, packet)) return;
+  record(packet, endpoint(node));
+  wire::Header header;
+  wire::parse(*packet.bytes, header);
+  tell("rank ", node.rank.value, " of session ", node.group->id().value, " gets ",
+       packet.damaged ? "a damaged " : "", wire::to_string(header));
+  const agent::Counters before = node.agent->counters();
+  const bool compared = compares(node.group->config.window_fragments);
+  const std::uint64_t state = compared ? state_of(*node.agent, timeline_.now()) : 0;
+  node.agent->receive(timeline_.now(), *packet.bytes);
+  const agent::Counters& after = node.agent->counters();
+  if (compared && after.accepted == before.accepted &&
+      state_of(*node.agent, timeline_.now()) != state) {
+    fail("I6: a packet that rank " + std::to_string(node.rank.value) +
+         " refused changed it: " + wire::to_string(header));
+  }
+  check_agent(node, packet, before);
+  drain(node);
+}
+
+void World::check_agent(RankProcess& node, const Delivery& packet, const agent::Counters& before) {
+  const agent::Counters& after = node.agent->counters();
+  if (after.received != after.accepted + dropped(after) || after.received != before.received + 1) {
+    fail("I8: rank " + std::to_string(node.rank.value) + " has lost count of its packets");
+  }
+  if (packet.damaged && after.accepted != before.accepted) {
+    fail("P13: rank " + std::to_string(node.rank.value) + " takes a damaged packet");
+  }
+  report_.reach(Probe::stale_at_rank, after.dropped_stale - before.dropped_stale);
+  if (packet.damaged) report_.reach(Probe::damage_at_rank);
+  wire::Header header;
+  if (packet.damaged || wire::parse(*packet.bytes, header) != wire::ParseError::none) return;
+  const bool foreign = header.epoch != node.group->config.epoch;
+  if (foreign) report_.reach(Probe::foreign_epoch);
+  if (foreign && after.accepted != before.accepted) {
+    fail("I4: rank " + std::to_string(node.rank.value) + " takes a packet of another epoch");
+  }
+  if (!foreign && after.dropped_foreign + after.dropped_tag + after.dropped_malformed !=
+                      before.dropped_foreign + before.dropped_tag + before.dropped_malformed) {
+    fail("rank " + std::to_string(node.rank.value) +
+         " refuses what the switch sent it: " + wire::to_string(header));
+  }
+}
+
+void World::drain(RankProcess& node) {
+  agent::Transmit out;
+  while (node.agent && node.agent->poll_transmit(timeline_.now(), out)) send_to_switch(node, out);
+  agent::Event event;
+  while (node.agent && node.agent->poll_event(event)) take_event(node, event);
+}
+
+void World::send_to_switch(RankProcess& node, const agent::Transmit& out) {
+  Group& group = *node.group;
+  std::vector<std::byte> packet = joined(out);
+  wire::Header header;
+  const bool readable = wire::parse(packet, header) == wire::ParseError::none &&
+                        wire::tag_is_right(packet, group.config.tag_seed);
+  if (!readable || header.session != group.id() || header.epoch != group.config.epoch ||
+      header.lane != out.lane || header.lane.value >= group.config.lanes) {
+    return fail("rank " + std::to_string(node.rank.value) + " sends what is not of its session");
+  }
+  group.oracle->rank_sends(node.rank, header,
+                           std::span<const std::byte>(packet).subspan(wire::header_bytes));
+  take_complaint(group);
+  tell("rank ", node.rank.value, " of session ", group.id().value, " sends ",
+       wire::to_string(header));
+  const std::size_t which = header.lane.value % switches_.size();
+  carry(
+      link(endpoint(node), which, true), std::move(packet),
+      [this, which](const Delivery& arrived) { switch_receives(which, arrived); }, endpoint(node));
+}
+
+void World::take_event(RankProcess& node, const agent::Event& event) {
+  Group& group = *node.group;
+  group.progress_at = timeline_.now();
+  ++report_.ops;
+  if (const auto* done = std::get_if<agent::Done>(&event)) {
+    tell("rank ", node.rank.value, " of session ", group.id().value, " has done op ", done->op);
+    group.oracle->rank_is_done(node.rank, done->op);
+    take_complaint(group);
+    if (failure_.empty() && !group.script->calls(node.rank)[done->op]->right(node.rank.value)) {
+      fail("I1: the output of op " + std::to_string(done->op) + " at rank " +
+           std::to_string(node.rank.value) + " of session " + std::to_string(group.id().value) +
+           " is not the reference's");
+    }
+    call(node);
+  } else {
+    const auto& told = std::get<agent::Mismatched>(event);
+    tell("rank ", node.rank.value, " of session ", group.id().value, " is refused at op ", told.op);
+    group.oracle->rank_is_refused(node.rank, told);
+    take_complaint(group);
+    group.members[node.rank.value].ended = true;
+    if (switches_.size() > 1) end_by_management(group, told);
+  }
+  close_when_over(group);
+}
+
+/// Only the switch that found the mismatch refuses; those who speak to another one hear of it from
+/// the rank that heard first, over the management channel.
+void World::end_by_management(Group& group, const agent::Mismatched& told) {
+  const std::uint64_t session = group.id().value - 1;
+  for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
+    RankProcess& node = ranks_[session * ranks_max + r];
+    const Instant hears =
+        std::max(timeline_.now(), node.paused_until) + microseconds(rng_.below(management_us_max));
+    timeline_.at(hears, [this, &node, &group, told] {
+      if (node.group != &group || !node.agent || group.oracle->refused(node.rank)) return;
+      report_.reach(Probe::refused_by_management);
+      agent::Mismatched here = told;
+      here.op = std::min<std::uint64_t>(group.oracle->done(node.rank),
+                                        group.script->calls(node.rank).size() - 1);
+      group.members[node.rank.value].ended = true;
+      group.oracle->rank_is_refused(node.rank, here);
+      take_complaint(group);
+      node.agent.reset();
+      group.progress_at = timeline_.now();
+      close_when_over(group);
+    });
+  }
+}
+
+}  // namespace cais::sim

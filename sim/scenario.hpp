@@ -1,0 +1,67 @@
+// sim/scenario.hpp — one run of the simulator, in numbers: the groups, what they call, and what the
+// network does to them. A seed gives them all; each can be set by name, so that a run that fails
+// can be made smaller.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace cais::sim {
+
+struct Scenario {
+  std::uint64_t seed = 1;
+
+  // The groups. Each session draws its own from these bounds.
+  std::uint64_t sessions = 1;
+  std::uint64_t lives = 1;  // how often each session is opened, each time in the next epoch
+  std::uint64_t ranks = 2;
+  std::uint64_t lanes = 1;
+  std::uint64_t switches = 1;    // switch i serves the lanes l with l mod switches = i
+  std::uint64_t window = 16;     // fragments
+  std::uint64_t payload = 64;    // bytes
+  std::uint64_t ops = 4;         // that each rank calls
+  std::uint64_t elements = 500;  // of a unit, at most
+  std::uint64_t depth = 2;       // ops under way at a rank
+  std::uint64_t wrap = 0;        // seqs before the counter wraps; 0: it begins at 0
+  std::uint64_t mismatch = 0;    // 1: in the first session a rank calls another collective
+
+  // The network, all the time.
+  std::uint64_t delay_us = 10;
+  std::uint64_t jitter_us = 0;  // packets overtake each other within this
+
+  // The faults, while the safety phase lasts. Rates are per million packets.
+  std::uint64_t safety_ms = 0;
+  std::uint64_t loss = 0;
+  std::uint64_t burst = 0;         // begins a loss of some milliseconds on one link
+  std::uint64_t doubled = 0;       // comes twice at once
+  std::uint64_t doubled_late = 0;  // comes again much later
+  std::uint64_t straggler = 0;     // comes far behind the window
+  std::uint64_t damage = 0;        // one bit is flipped
+  std::uint64_t truncation = 0;
+  // How many, at random times of the safety phase.
+  std::uint64_t clogs = 0;       // a link holds its packets back for a while
+  std::uint64_t partitions = 0;  // a link loses everything one way for a while
+  std::uint64_t rank_pauses = 0;
+  std::uint64_t switch_pauses = 0;
+};
+
+struct Knob {
+  const char* name;
+  std::uint64_t Scenario::*value;
+  std::uint64_t least;  // the simplest value that it can have
+  std::uint64_t most;
+};
+/// All but the seed, the ones that make a run smallest first.
+std::span<const Knob> knobs();
+
+Scenario scenario_of(std::uint64_t seed);
+/// "loss=0" and the like. The error names the knob and what it may be.
+Result<void> set(Scenario& scenario, const std::string& assignment);
+/// name=value of all that is not at its least.
+std::string to_string(const Scenario& scenario);
+
+}  // namespace cais::sim

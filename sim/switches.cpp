@@ -1,0 +1,188 @@
+// The switches of the simulated world: what a switch's worker does for its machine, and what is
+// checked whenever a packet reaches one.
+#include <cstring>
+#include <numeric>
+
+#include "base/fingerprint.hpp"
+#include "sim/world.hpp"
+#include "sim/world_detail.hpp"
+
+namespace cais::sim {
+namespace {
+
+using std::chrono::microseconds;
+using switching::Drop;
+
+constexpr std::uint64_t batch_us_max = 20;  // how long a worker may gather packets
+
+std::uint64_t state_of(const switching::Switch& machine) {
+  Fingerprint walk;
+  machine.fingerprint(walk);
+  return walk.value();
+}
+
+std::string named(Drop drop, const wire::Header& header) {
+  return std::string(switching::to_string(drop)) + ": " + wire::to_string(header);
+}
+
+}  // namespace
+
+/// What a switch may take without becoming another one: what it drops (P13), what it has (I6), and
+/// questions.
+bool World::changes_nothing(Drop drop, const wire::Header& header, bool was_there) const {
+  if (drop == Drop::mismatch) return false;
+  return drop != Drop::none || was_there || header.kind == wire::Kind::want;
+}
+
+void World::switch_receives(std::size_t which, const Delivery& packet) {
+  SwitchProcess& node = *switches_[which];
+  if (wait_in_inbox(node, packet)) return;
+  record(packet, static_cast<std::uint32_t>(1u << 31 | which));
+  wire::Header header;
+  wire::parse(*packet.bytes, header);
+  Group* group = find(header);
+  const bool was_there = group != nullptr && header.rank.value < group->config.ranks &&
+                         header.lane.value < group->config.lanes &&
+                         group->oracle->contributed(header.rank, header.lane, header.seq);
+
+  const bool compared = compares(scenario_.window * scenario_.lanes * scenario_.ranks);
+  if (compared) drain(which);
+  const std::uint64_t state = compared ? state_of(node.machine) : 0;
+
+  // Half of the packets come in a buffer that may be kept, as long as there is one.
+  Packet received{*packet.bytes, {}};
+  if (rng_.chance(0.5)) received.owner = node.pool.acquire();
+  if (received.owner) {
+    std::memcpy(received.owner.data(), packet.bytes->data(), packet.bytes->size());
+    received.bytes = {received.owner.data(), packet.bytes->size()};
+    report_.reach(Probe::kept_in_buffers);
+  }
+  const Drop drop = node.machine.receive(switching::Port(packet.from), std::move(received));
+  tell("switch ", which, " gets ", packet.damaged ? "a damaged " : "", wire::to_string(header),
+       " of endpoint ", packet.from, ": ", switching::to_string(drop));
+
+  if (drop == Drop::none && group != nullptr && header.kind == wire::Kind::contribution &&
+      !was_there) {
+    group->oracle->switch_takes(header.rank, header.lane, header.seq);
+    group->progress_at = timeline_.now();
+    take_complaint(*group);
+    const std::size_t index = group->script->index(header.seq);
+    if (index >= 2 * group->config.window_fragments) report_.reach(Probe::slot_reused);
+    if (header.seq.value < group->config.first_seq.value) report_.reach(Probe::seq_wrapped);
+  }
+  if (drop == Drop::none && was_there && header.kind == wire::Kind::contribution) {
+    report_.reach(Probe::repeat_answered);
+  }
+  if (drop == Drop::none && header.kind == wire::Kind::want) report_.reach(Probe::want_answered);
+  check_switch(which, packet, drop);
+  if (compared && changes_nothing(drop, header, was_there)) {
+    switching::Transmit out;
+    const bool silent = drop == Drop::none || !node.machine.poll_transmit(out);
+    drain(which);
+    if (!silent || state_of(node.machine) != state) {
+      fail("I6: a packet that should change nothing did, or was answered: " + named(drop, header));
+    }
+    return;
+  }
+  // Sometimes several packets are taken before any is sent, as in a batch from the kernel.
+  if (rng_.chance(0.5)) return drain(which);
+  report_.reach(Probe::taken_in_batches);
+  if (node.drain_planned) return;
+  node.drain_planned = true;
+  timeline_.after(microseconds(rng_.below(batch_us_max)), [this, which] {
+    switches_[which]->drain_planned = false;
+    drain(which);
+  });
+}
+
+void World::check_switch(std::size_t which, const Delivery& packet, Drop drop) {
+  const switching::Switch& machine = switches_[which]->machine;
+  wire::Header header;
+  const bool readable = wire::parse(*packet.bytes, header) == wire::ParseError::none;
+  check_counters(machine.counters());
+  if (packet.damaged) {
+    report_.reach(Probe::damage_at_switch);
+    if (drop == Drop::none || drop == Drop::mismatch) fail("P13: a switch takes a damaged packet");
+    return;
+  }
+  const Group* group = find(header);
+  const bool at_home = group != nullptr && ranks_[packet.from].group == group;
+  switch (drop) {
+    case Drop::none:
+      if (!readable || !at_home) fail("I4: a switch takes a packet of a session that is over");
+      break;
+    case Drop::unknown_session:
+      report_.reach(Probe::foreign_session);
+      break;
+    case Drop::wrong_epoch:
+      report_.reach(Probe::foreign_epoch);
+      break;
+    case Drop::stale_seq:
+      report_.reach(Probe::stale_at_switch);
+      break;
+    case Drop::mismatch:
+      if (group == nullptr || scenario_.mismatch == 0) {
+        fail("P12: a session is refused whose ranks call the same");
+      }
+      report_.reach(Probe::mismatch_found);
+      if (machine.counters().dropped[static_cast<std::size_t>(Drop::mismatch)] > 1) {
+        report_.reach(Probe::refused_again);
+      }
+      break;
+    default:
+      // Late packets of an earlier life are told by their epoch, before anything else.
+      fail("a switch refuses what a rank of the session sent: " + named(drop, header));
+  }
+  check_slots(which);
+}
+
+void World::check_counters(const switching::Counters& counters) {
+  const std::uint64_t all =
+      std::accumulate(std::begin(counters.dropped), std::end(counters.dropped), counters.accepted);
+  if (counters.received != all) fail("I8: a switch has lost count of its packets");
+  if (counters.transmits_lost != 0) fail("a switch's queue ran over");
+}
+
+void World::drain(std::size_t which) {
+  SwitchProcess& node = *switches_[which];
+  if (node.paused(timeline_.now())) return;
+  switching::Transmit out;
+  while (node.machine.poll_transmit(out)) {
+    for (const switching::Port port : out.ports) send_to_rank(which, out, port);
+  }
+  switching::Event event;
+  while (node.machine.poll_event(event)) {
+    if (const auto* bad = std::get_if<switching::ViolationEvent>(&event)) {
+      fail("P6: rank " + std::to_string(bad->rank.value) + " is said to break its window at seq " +
+           std::to_string(bad->seq.value));
+    }
+  }
+}
+
+void World::send_to_rank(std::size_t which, const switching::Transmit& out, switching::Port port) {
+  std::vector<std::byte> packet(out.header.begin(), out.header.end());
+  packet.insert(packet.end(), out.payload.begin(), out.payload.end());
+  wire::Header header;
+  const bool readable = wire::parse(packet, header) == wire::ParseError::none;
+  Group* group = readable ? find(header) : nullptr;
+  if (port.value >= ranks_.size()) return fail("a switch sends to a port that nobody has");
+  RankProcess& to = ranks_[port.value];
+  if (group == nullptr || to.group != group || header.lane.value >= group->config.lanes ||
+      !wire::tag_is_right(packet, group->config.tag_seed)) {
+    return fail("I3: a switch sends endpoint " + std::to_string(port.value) +
+                " what is not of its session: " + wire::to_string(header));
+  }
+  group->oracle->switch_sends(to.rank, header,
+                              std::span<const std::byte>(packet).subspan(wire::header_bytes));
+  take_complaint(*group);
+  if (header.kind == wire::Kind::nak) report_.reach(Probe::nak_sent);
+  if (header.kind == wire::Kind::waiting) report_.reach(Probe::waiting_sent);
+  if (header.kind == wire::Kind::done && header.chunk > 1) report_.reach(Probe::done_for_many);
+  tell("switch ", which, " sends rank ", to.rank.value, " of session ", group->id().value, " ",
+       wire::to_string(header));
+  carry(
+      link(port.value, which, false), std::move(packet),
+      [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, port.value);
+}
+
+}  // namespace cais::sim

@@ -1,0 +1,292 @@
+#include "sim/world.hpp"
+
+#include <algorithm>
+
+#include "base/fingerprint.hpp"
+#include "sim/world_detail.hpp"
+#include "wire/digest.hpp"
+
+namespace cais::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr std::size_t pool_buffers = 128;
+constexpr std::uint64_t trouble_ms_max = 300;  // how long a link or a process is in trouble
+/// I7: how long a group may stand still once the faults are over: three times the longest timer.
+constexpr Duration stall_max = std::chrono::milliseconds(1500);
+/// Bytes of state above which only some of the packets are checked by comparing all of it.
+constexpr std::size_t compared_always = 256;
+
+}  // namespace
+
+World::World(const Scenario& scenario, Trace trace)
+    : scenario_(scenario),
+      trace_(std::move(trace)),
+      rng_(scenario.seed ^ 0x5eedu),
+      network_(scenario, scenario.sessions * ranks_max * scenario.switches * 2, rng_.next()),
+      safe_until_(Instant() + milliseconds(scenario.safety_ms)),
+      ranks_(scenario.sessions * ranks_max),
+      groups_(scenario.sessions),
+      groups_left_(scenario.sessions * scenario.lives) {
+  for (std::uint64_t i = 0; i < scenario.switches; ++i) {
+    switches_.push_back(
+        std::make_unique<SwitchProcess>(pool_buffers, scenario.payload + wire::header_bytes));
+  }
+  for (std::uint64_t session = 0; session < scenario.sessions; ++session) open(session, 0);
+  plan_faults();
+  timeline_.at(safe_until_, [this] { heal(); });
+  report_.runs = 1;
+}
+
+World::~World() = default;
+
+void World::open(std::uint64_t session, std::uint64_t life) {
+  if (groups_[session]) past_.push_back(std::move(groups_[session]));
+  groups_[session] = std::make_unique<Group>(scenario_, session, life);
+  Group& group = *groups_[session];
+  group.progress_at = timeline_.now();
+  for (std::size_t i = 0; i < switches_.size(); ++i) {
+    switching::SessionConfig config = group.config;
+    config.lanes_served = group.lanes_served(i);
+    if (auto opened = switches_[i]->machine.open(config); !opened) fail(opened.error().message);
+  }
+  tell("session ", group.id().value, " opens for ", group.config.ranks, " ranks, epoch ",
+       group.config.epoch.value);
+  for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
+    RankProcess& node = ranks_[session * ranks_max + r];
+    node.agent = std::make_unique<agent::Agent>(group.agent_config(Rank(r)));
+    node.group = &group;
+    node.rank = Rank(r);
+    node.inbox.clear();
+    for (const auto& each : switches_) {
+      const auto bound = each->machine.bind(group.id(), node.rank, switching::Port(endpoint(node)));
+      if (!bound) fail(bound.error().message);
+    }
+    call(node);
+  }
+  if (group.config.ranks == 1) report_.reach(Probe::one_rank);
+}
+
+/// The last rank leaves a moment after the last op.
+void World::close_when_over(Group& group) {
+  if (group.closing || !group.oracle->over()) return;
+  group.closing = true;
+  timeline_.after(microseconds(rng_.below(5'000)), [this, &group] { close(group); });
+}
+
+void World::close(Group& group) {
+  for (std::size_t i = 0; i < switches_.size(); ++i) {
+    drain(i);
+    switches_[i]->machine.close(group.id());
+  }
+  group.closed = true;
+  for (std::size_t i = 0; i < switches_.size(); ++i) check_slots(i);
+  const std::uint64_t session = group.id().value - 1;
+  for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
+    ranks_[session * ranks_max + r].agent.reset();
+    for (std::uint64_t op = 0; op < group.oracle->done(Rank(r)); ++op) {
+      if (group.script->calls(Rank(r))[op]->right(r)) continue;
+      fail("I6: the output of op " + std::to_string(op) + " at rank " + std::to_string(r) +
+           " was changed after it was done");
+    }
+  }
+  tell("session ", group.id().value, " closes");
+  --groups_left_;
+  if (group.life + 1 >= scenario_.lives) return;
+  timeline_.after(microseconds(rng_.below(2'000)),
+                  [this, session, life = group.life + 1] { open(session, life); });
+}
+
+void World::plan_faults() {
+  const auto some_time = [&] {
+    return Instant() + microseconds(rng_.below(1 + 1000 * scenario_.safety_ms));
+  };
+  const auto how_long = [&] { return microseconds(rng_.below(1000 * trouble_ms_max)); };
+  const auto some_link = [&] {
+    const std::uint64_t rank = rng_.below(scenario_.ranks);
+    const std::uint64_t session = rng_.below(scenario_.sessions);
+    const std::uint64_t which = rng_.below(scenario_.switches);
+    return link(static_cast<std::uint32_t>(session * ranks_max + rank), which, rng_.chance(0.5));
+  };
+  if (scenario_.safety_ms == 0) return;
+  for (std::uint64_t i = 0; i < scenario_.clogs; ++i) {
+    timeline_.at(some_time(), [this, which = some_link(), length = how_long()] {
+      tell("link ", which, " is clogged");
+      network_.clog(which, std::min(timeline_.now() + length, safe_until_));
+    });
+  }
+  for (std::uint64_t i = 0; i < scenario_.partitions; ++i) {
+    timeline_.at(some_time(), [this, which = some_link(), length = how_long()] {
+      tell("link ", which, " is cut");
+      network_.cut(which, std::min(timeline_.now() + length, safe_until_));
+    });
+  }
+  for (std::uint64_t i = 0; i < scenario_.rank_pauses; ++i) {
+    const std::uint64_t which =
+        rng_.below(scenario_.sessions) * ranks_max + rng_.below(scenario_.ranks);
+    timeline_.at(some_time(), [this, which, length = how_long()] {
+      pause(ranks_[which], Fault::rank_pause, length);
+    });
+  }
+  for (std::uint64_t i = 0; i < scenario_.switch_pauses; ++i) {
+    timeline_.at(some_time(), [this, which = rng_.below(scenario_.switches), length = how_long()] {
+      pause(*switches_[which], Fault::switch_pause, length);
+    });
+  }
+}
+
+void World::pause(Process& process, Fault fault, Duration how_long) {
+  ++network_.faults()[static_cast<std::size_t>(fault)];
+  tell("a process pauses: ", to_string(fault));
+  process.paused_until = std::max(process.paused_until, timeline_.now() + how_long);
+  timeline_.at(process.paused_until, [this, &process] {
+    if (process.paused(timeline_.now())) return;
+    std::deque<Delivery> waiting;
+    waiting.swap(process.inbox);
+    for (const Delivery& packet : waiting) {
+      for (std::size_t i = 0; i < switches_.size(); ++i) {
+        if (switches_[i].get() == &process) switch_receives(i, packet);
+      }
+      for (RankProcess& node : ranks_) {
+        if (&node == &process) rank_receives(node, packet);
+      }
+    }
+    for (RankProcess& node : ranks_) {
+      if (&node == &process && node.agent) submit_described(node);
+    }
+  });
+}
+
+void World::heal() {
+  tell("the faults are over");
+  network_.heal();
+}
+
+void World::run() {
+  while (failure_.empty() && groups_left_ > 0 && step()) {
+  }
+  report_.simulated = timeline_.now() - Instant();
+  report_.faults = network_.faults();
+  if (!failure_.empty()) return;
+  for (const auto& each : switches_) {
+    if (each->machine.slots_in_use() != 0) fail("I5: slots are owned after the last session");
+    if (each->pool.free_count() != each->pool.capacity()) {
+      fail("I5: receive buffers are kept after the last session");
+    }
+  }
+}
+
+bool World::step() {
+  const Instant timer = next_timer();
+  if (timer == never && timeline_.next() == never) {
+    fail("I7: nothing will ever happen any more, and not all is done");
+    return false;
+  }
+  if (timer <= timeline_.next()) {
+    timeline_.advance(timer);
+    run_timers();
+  } else {
+    timeline_.step();
+  }
+  check_stalls();
+  return true;
+}
+
+Instant World::next_timer() const {
+  Instant first = never;
+  for (const RankProcess& node : ranks_) {
+    if (!node.agent || node.agent->deadline() == never) continue;
+    first = std::min(first, std::max(node.agent->deadline(), node.paused_until));
+  }
+  return first;
+}
+
+void World::run_timers() {
+  for (RankProcess& node : ranks_) {
+    if (!node.agent || node.paused(timeline_.now()) || node.agent->deadline() > timeline_.now()) {
+      continue;
+    }
+    report_.reach(Probe::timed_out);
+    tell("timer of rank ", node.rank.value, " of session ", node.group->id().value);
+    node.agent->timeout(timeline_.now());
+    drain(node);
+  }
+}
+
+/// I7.
+void World::check_stalls() {
+  for (const auto& group : groups_) {
+    if (!group || group->closing) continue;
+    const Duration stall = timeline_.now() - std::max(group->progress_at, safe_until_);
+    if (stall > report_.longest_stall) {
+      report_.longest_stall = stall;
+      report_.stall_seed = scenario_.seed;
+    }
+    if (stall > stall_max) {
+      fail("I7: session " + std::to_string(group->id().value) +
+           " stands still, although the faults are over");
+    }
+  }
+}
+
+/// I5.
+void World::check_slots(std::size_t which) {
+  std::size_t open = 0;
+  for (const auto& group : groups_) {
+    if (group && !group->closed) open += group->oracle->open_slots(group->lanes_served(which));
+  }
+  const std::size_t in_use = switches_[which]->machine.slots_in_use();
+  if (in_use == open) return;
+  fail("I5: a switch has " + std::to_string(in_use) + " slots in use, and should have " +
+       std::to_string(open));
+}
+
+Group* World::find(const wire::Header& header) {
+  const std::uint64_t index = header.session.value - 1u;
+  if (index >= groups_.size() || !groups_[index]) return nullptr;
+  Group& group = *groups_[index];
+  return group.config.epoch == header.epoch && !group.closed ? &group : nullptr;
+}
+
+void World::fail(const std::string& what) {
+  if (!failure_.empty()) return;
+  failure_ = what;
+  tell("FAILED ", what);
+}
+
+void World::take_complaint(const Group& group) {
+  if (!group.oracle->complaint().empty()) {
+    fail("session " + std::to_string(group.id().value) + ": " + group.oracle->complaint());
+  }
+}
+
+bool World::compares(std::size_t state_size) {
+  const bool yes = state_size <= compared_always || rng_.below(state_size) < compared_always;
+  report_.checked += yes;
+  return yes;
+}
+
+std::size_t World::link(std::uint32_t endpoint, std::size_t which_switch, bool up) const {
+  return (std::size_t{endpoint} * switches_.size() + which_switch) * 2 + up;
+}
+
+void World::carry(std::size_t which, std::vector<std::byte> packet,
+                  std::function<void(const Delivery&)> arrive, std::uint32_t from) {
+  ++report_.packets;
+  for (const Copy& copy : network_.carry(timeline_.now(), which, std::move(packet))) {
+    timeline_.at(copy.arrives, [arrive, delivery = Delivery{copy.bytes, from, copy.damaged}] {
+      arrive(delivery);
+    });
+  }
+}
+
+void World::record(const Delivery& packet, std::uint32_t to) {
+  const std::uint64_t stamp[] = {
+      static_cast<std::uint64_t>(timeline_.now().time_since_epoch().count()), to,
+      wire::digest(*packet.bytes), digest_};
+  digest_ = wire::digest(std::as_bytes(std::span(stamp)));
+}
+
+}  // namespace cais::sim

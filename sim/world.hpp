@@ -1,0 +1,133 @@
+// sim/world.hpp — agents and switches, as they ship, in a network that does its worst; driven as
+// their runtimes drive them, with time and chance from one seed (I9). A safety phase with faults is
+// followed by a liveness phase without (the idea of TigerBeetle's VOPR): in the first nothing wrong
+// may happen, in the second everything must come to its end. After every step the invariants are
+// held against the oracle of each session, and against the machines' own state.
+//
+// world.cpp: time, groups, faults by plan; ranks.cpp and switches.cpp: the machines' runtimes and
+// what is checked when a packet reaches one.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "core/agent/agent.hpp"
+#include "core/switching/switch.hpp"
+#include "sim/group.hpp"
+#include "sim/network.hpp"
+#include "sim/report.hpp"
+#include "sim/scenario.hpp"
+#include "sim/timeline.hpp"
+
+namespace cais::sim {
+
+/// Takes one line of what happens; empty: nobody looks.
+using Trace = std::function<void(const std::string&)>;
+
+class World {
+ public:
+  World(const Scenario& scenario, Trace trace);
+  ~World();
+
+  /// To the end, or to the first thing that must not be.
+  void run();
+
+  /// Empty: all is as it must be.
+  const std::string& failure() const { return failure_; }
+  const Report& report() const { return report_; }
+  /// A number that tells two runs apart: every packet that arrived, in order, with its time.
+  std::uint64_t digest() const { return digest_; }
+
+ private:
+  struct Delivery {
+    Bytes bytes;
+    std::uint32_t from;  // of a switch's packets: the rank's endpoint
+    bool damaged;
+  };
+  /// A process that may pause: what comes meanwhile waits, up to a bound.
+  struct Process {
+    bool paused(Instant now) const { return now < paused_until; }
+    Instant paused_until{};
+    std::deque<Delivery> inbox;
+  };
+  struct RankProcess : Process {
+    std::unique_ptr<agent::Agent> agent;  // null while its session is not open
+    Group* group = nullptr;
+    Rank rank{};
+  };
+  struct SwitchProcess : Process {
+    explicit SwitchProcess(std::size_t buffers, std::size_t buffer_bytes)
+        : pool(buffers, buffer_bytes) {}
+    BufferPool pool;  // outlives what the machine keeps
+    switching::Switch machine;
+    bool drain_planned = false;
+  };
+
+  // world.cpp
+  void open(std::uint64_t session, std::uint64_t life);
+  void close_when_over(Group& group);
+  void close(Group& group);
+  void plan_faults();
+  void pause(Process& process, Fault fault, Duration how_long);
+  void heal();
+  bool step();
+  Instant next_timer() const;
+  void run_timers();
+  void check_stalls();
+  void check_slots(std::size_t which_switch);
+  Group* find(const wire::Header& header);
+  void fail(const std::string& what);
+  void take_complaint(const Group& group);
+  template <typename... Parts>
+  void tell(const Parts&... parts);
+  bool compares(std::size_t state_size);
+
+  // ranks.cpp
+  void call(RankProcess& node);
+  void describe(RankProcess& node, std::size_t op);
+  void submit_described(RankProcess& node);
+  void rank_receives(RankProcess& node, const Delivery& packet);
+  void check_agent(RankProcess& node, const Delivery& packet, const agent::Counters& before);
+  void drain(RankProcess& node);
+  void take_event(RankProcess& node, const agent::Event& event);
+  void end_by_management(Group& group, const agent::Mismatched& told);
+  void send_to_switch(RankProcess& node, const agent::Transmit& out);
+  std::uint32_t endpoint(const RankProcess& node) const;
+
+  // switches.cpp
+  void switch_receives(std::size_t which, const Delivery& packet);
+  void check_switch(std::size_t which, const Delivery& packet, switching::Drop drop);
+  bool changes_nothing(switching::Drop drop, const wire::Header& header, bool was_there) const;
+  void drain(std::size_t which);
+  void send_to_rank(std::size_t which, const switching::Transmit& out, switching::Port port);
+  void check_counters(const switching::Counters& counters);
+
+  // Both ways.
+  void carry(std::size_t link, std::vector<std::byte> packet,
+             std::function<void(const Delivery&)> arrive, std::uint32_t from);
+  void record(const Delivery& packet, std::uint32_t to);
+  std::size_t link(std::uint32_t endpoint, std::size_t which_switch, bool up) const;
+  template <typename Node>
+  bool wait_in_inbox(Node& node, const Delivery& packet);
+
+  Scenario scenario_;
+  Trace trace_;
+  Rng rng_;
+  Timeline timeline_;
+  Network network_;
+  Instant safe_until_;              // the end of the safety phase
+  std::vector<RankProcess> ranks_;  // by endpoint
+  std::vector<std::unique_ptr<SwitchProcess>> switches_;
+  std::vector<std::unique_ptr<Group>> groups_;  // by session; the life that is under way
+  std::vector<std::unique_ptr<Group>> past_;    // agents of these are gone; packets are not
+  std::size_t groups_left_ = 0;                 // lives that have not ended
+  std::string failure_;
+  Report report_;
+  std::uint64_t digest_ = 0;
+};
+
+}  // namespace cais::sim

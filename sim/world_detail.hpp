@@ -1,0 +1,36 @@
+// sim/world_detail.hpp — what the parts of World share.
+#pragma once
+
+#include <sstream>
+
+#include "sim/world.hpp"
+
+namespace cais::sim {
+
+inline constexpr std::size_t inbox_max = 256;  // packets; a socket's receive buffer
+inline constexpr std::uint64_t management_us_max = 300;
+
+template <typename... Parts>
+void World::tell(const Parts&... parts) {
+  if (!trace_) return;
+  std::ostringstream line;
+  line.setf(std::ios::fixed);
+  line.precision(3);
+  line << std::chrono::duration<double, std::milli>(timeline_.now().time_since_epoch()).count()
+       << " ms  ";
+  (line << ... << parts);
+  trace_(line.str());
+}
+
+template <typename Node>
+bool World::wait_in_inbox(Node& node, const Delivery& packet) {
+  if (!node.paused(timeline_.now())) return false;
+  if (node.inbox.size() < inbox_max) {
+    node.inbox.push_back(packet);
+  } else {
+    ++network_.faults()[static_cast<std::size_t>(Fault::overflow)];
+  }
+  return true;
+}
+
+}  // namespace cais::sim
