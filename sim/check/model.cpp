@@ -1,0 +1,397 @@
+#include "sim/check/model.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+#include "base/check.hpp"
+#include "base/fingerprint.hpp"
+
+namespace cais::sim {
+namespace {
+
+constexpr SessionId session{1};
+constexpr Epoch epoch{1};
+constexpr std::uint64_t tag_seed = 77;
+constexpr Seq first_seq{0xfffffffe};  // the counter wraps in every world
+constexpr std::byte blank{0xee};
+/// Timeouts of one rank after which a run without faults must be over (I7).
+constexpr int timeouts_max = 8;
+
+std::vector<std::byte> joined(std::span<const std::byte> a, std::span<const std::byte> b,
+                              std::span<const std::byte> c = {}) {
+  std::vector<std::byte> bytes(a.begin(), a.end());
+  bytes.insert(bytes.end(), b.begin(), b.end());
+  bytes.insert(bytes.end(), c.begin(), c.end());
+  return bytes;
+}
+
+wire::Header header_of(std::span<const std::byte> packet) {
+  wire::Header header;
+  CAIS_CHECK(wire::parse(packet, header) == wire::ParseError::none);
+  return header;
+}
+
+}  // namespace
+
+Model::Model(const SmallWorld& world) : world_(world) {
+  for (std::size_t i = 0; i < world.ops.size(); ++i) add_op(world.ops[i], i, false);
+  std::vector<const Job*> all;
+  for (const auto& job : jobs_) all.push_back(job.get());
+  std::vector<std::vector<const Job*>> calls(world.ranks, all);
+  if (world.mismatch) {
+    add_op(world.ops.back(), world.ops.size() - 1, true);
+    calls.back().back() = jobs_.back().get();
+  }
+  script_ = std::make_unique<Script>(std::uint8_t{1}, world.window, first_seq, std::move(calls));
+  find_names(world);
+  find_parts();
+}
+
+/// Fragments of 16 bytes, the last one shorter. Outputs lie apart from inputs, so that what a state
+/// has written can be told from what another one did.
+void Model::add_op(const SmallOp& op, std::uint64_t number, bool other) {
+  constexpr std::uint32_t fragment_bytes = 16;
+  wire::DescriptorSpec spec;
+  spec.kind = op.kind;
+  spec.reduce_op = wire::reduces(op.kind) ? ReduceOp::sum : ReduceOp::none;
+  spec.dtype = other ? DType::int8 : DType::int32;
+  if (other && op.kind == OpKind::barrier) spec.kind = OpKind::all_reduce;
+  if (other && op.kind == OpKind::barrier) spec.reduce_op = ReduceOp::max;
+  spec.ranks = world_.ranks;
+  const std::uint32_t per_unit = op.fragments / wire::units_of(op.kind, world_.ranks);
+  spec.unit_elements = (per_unit * fragment_bytes - 4) / size_of(spec.dtype);
+  spec.fragment_bytes = fragment_bytes;
+  Rng rng(number + 1);
+  jobs_.push_back(std::make_unique<Job>(make_job(rng, spec, number)));
+  Job& job = *jobs_.back();
+  for (std::uint16_t r = 0; r < world_.ranks; ++r) {
+    job.recv[r].resize(job.expected[r].size());
+    job.submits[r].send = job.inputs[r].data();
+    job.submits[r].recv = job.recv[r].data();
+  }
+}
+
+/// Ranks are alike when every op treats them so: none where units belong to ranks, all but the root
+/// where there is one, and not the rank that calls something else.
+void Model::find_names(const SmallWorld& world) {
+  std::uint16_t fixed_first = 0;
+  std::uint16_t fixed_last = world.mismatch ? 1 : 0;
+  for (const SmallOp& op : world.ops) {
+    if (wire::has_root(op.kind)) fixed_first = std::max<std::uint16_t>(fixed_first, 1);
+    if (wire::units_of(op.kind, world.ranks) > 1) fixed_first = world.ranks;
+  }
+  std::vector<std::uint16_t> names(world.ranks);
+  std::iota(names.begin(), names.end(), std::uint16_t{0});
+  if (fixed_first + fixed_last >= world.ranks) {
+    names_.push_back(names);
+    return;
+  }
+  do {
+    names_.push_back(names);
+  } while (std::next_permutation(names.begin() + fixed_first, names.end() - fixed_last));
+}
+
+void Model::find_parts() {
+  parts_.resize(world_.ranks);
+  for (std::uint16_t r = 0; r < world_.ranks; ++r) {
+    const auto& calls = script_->calls(Rank(r));
+    for (std::size_t op = 0; op < calls.size(); ++op) {
+      const nir::Plan& plan = calls[op]->plan;
+      for (std::uint32_t f = 0; f < plan.fragments(); ++f) {
+        const nir::Extent extent = plan.extent(f);
+        if (!plan.receives_payload(Rank(r), extent.unit)) continue;
+        const std::uint16_t sources = plan.combine == nir::Combine::concat ? plan.ranks : 1;
+        for (std::uint16_t source = 0; source < sources; ++source) {
+          parts_[r].push_back({op, source * plan.unit_bytes + extent.offset, extent.bytes});
+        }
+      }
+    }
+    CAIS_CHECK(parts_[r].size() <= 64);  // one bit each
+  }
+}
+
+State Model::first() {
+  State state(*script_);
+  const auto opened = state.machine.open({.session = session,
+                                          .epoch = epoch,
+                                          .ranks = world_.ranks,
+                                          .lanes = 1,
+                                          .lanes_served = 1,
+                                          .window_fragments = world_.window,
+                                          .payload_bytes_max = 16,
+                                          .tag_seed = tag_seed,
+                                          .first_seq = first_seq});
+  CAIS_CHECK(opened.ok());
+  for (const auto& job : jobs_) {
+    CAIS_CHECK(state.machine.define(session, job->descriptor).ok());
+  }
+  state.clocks.resize(world_.ranks);
+  state.sums.resize(names_.size());
+  state.written.resize(world_.ranks);
+  for (std::uint16_t r = 0; r < world_.ranks; ++r) {
+    CAIS_CHECK(state.machine.bind(session, Rank(r), switching::Port(r)).ok());
+    constexpr Duration rto = std::chrono::milliseconds(1);
+    state.agents.emplace_back(agent::Config{.session = session,
+                                            .epoch = epoch,
+                                            .rank = Rank(r),
+                                            .ranks = world_.ranks,
+                                            .lanes = 1,
+                                            .window_fragments = world_.window,
+                                            .tag_seed = tag_seed,
+                                            .first_seq = first_seq,
+                                            .rto_initial = rto,
+                                            .rto_min = rto,
+                                            .rto_max = rto});
+  }
+  for (std::uint16_t r = 0; r < world_.ranks; ++r) {
+    blank_outputs(Rank(r));
+    for (const Job* job : script_->calls(Rank(r))) state.agents[r].submit(job->submits[r]);
+    poll_agent(state, Rank(r));
+    check_outputs(state, Rank(r));
+  }
+  return state;
+}
+
+void Model::actions(const State& state, std::vector<Action>& out) const {
+  out.clear();
+  for (std::uint32_t packet = 0; packet < state.sent.end(); ++packet) {
+    if (state.sent.has(packet)) out.push_back({false, packet});
+  }
+  for (std::uint32_t rank = 0; rank < world_.ranks; ++rank) {
+    if (state.agents[rank].deadline() != never) out.push_back({true, rank});
+  }
+}
+
+void Model::apply(State& state, const Action& action) {
+  fresh_.clear();
+  if (!action.timeout) {
+    const PacketKind packet = packets_[action.which];
+    return deliver(state, packet);
+  }
+  const Rank rank(static_cast<std::uint16_t>(action.which));
+  agent::Agent& agent = state.agents[rank.value];
+  blank_outputs(rank);
+  state.clocks[rank.value] = std::max(state.clocks[rank.value], agent.deadline());
+  agent.timeout(state.clocks[rank.value]);
+  poll_agent(state, rank);
+  check_outputs(state, rank);
+}
+
+void Model::deliver(State& state, const PacketKind& packet) {
+  if (!packet.up) {
+    blank_outputs(packet.rank);
+    state.agents[packet.rank.value].receive(state.clocks[packet.rank.value], packet.bytes);
+    poll_agent(state, packet.rank);
+    return check_outputs(state, packet.rank);
+  }
+  const wire::Header header = header_of(packet.bytes);
+  const bool was_there = state.oracle.contributed(header.rank, header.lane, header.seq);
+  const switching::Drop drop =
+      state.machine.receive(switching::Port(packet.rank.value), Packet{packet.bytes, {}});
+  if (drop == switching::Drop::none && header.kind == wire::Kind::contribution && !was_there) {
+    state.oracle.switch_takes(header.rank, header.lane, header.seq);
+  }
+  if (drop != switching::Drop::none && drop != switching::Drop::stale_seq &&
+      !(drop == switching::Drop::mismatch && world_.mismatch)) {
+    state.oracle.complain(std::string("the switch refuses what a rank sent: ") +
+                          switching::to_string(drop) + ": " + wire::to_string(header));
+  }
+  poll_switch(state);
+  if (state.machine.slots_in_use() != state.oracle.open_slots(1)) {
+    state.oracle.complain("I5: " + std::to_string(state.machine.slots_in_use()) +
+                          " slots are in use, and " + std::to_string(state.oracle.open_slots(1)) +
+                          " should be");
+  }
+}
+
+void Model::poll_agent(State& state, Rank rank) {
+  agent::Agent& agent = state.agents[rank.value];
+  agent::Transmit out;
+  while (agent.poll_transmit(state.clocks[rank.value], out)) {
+    const std::vector<std::byte> packet = joined(out.header, out.payload, out.padding);
+    state.oracle.rank_sends(rank, header_of(packet), std::span(packet).subspan(wire::header_bytes));
+    send(state, true, rank, packet);
+  }
+  check_outputs(state, rank);
+  agent::Event event;
+  while (agent.poll_event(event)) {
+    if (const auto* done = std::get_if<agent::Done>(&event)) {
+      state.oracle.rank_is_done(rank, done->op);
+      check_done(state, rank, done->op);
+    } else {
+      state.oracle.rank_is_refused(rank, std::get<agent::Mismatched>(event));
+    }
+  }
+}
+
+void Model::poll_switch(State& state) {
+  switching::Transmit out;
+  while (state.machine.poll_transmit(out)) {
+    const std::vector<std::byte> packet = joined(out.header, out.payload);
+    const wire::Header header = header_of(packet);
+    for (const switching::Port port : out.ports) {
+      const Rank to(static_cast<std::uint16_t>(port.value));
+      state.oracle.switch_sends(to, header, std::span(packet).subspan(wire::header_bytes));
+      if (header.kind == wire::Kind::waiting) {
+        state.agents[to.value].receive(state.clocks[to.value], packet);
+      } else {
+        send(state, false, to, packet);
+      }
+    }
+  }
+  switching::Event event;
+  while (state.machine.poll_event(event)) {
+    if (const auto* bad = std::get_if<switching::ViolationEvent>(&event)) {
+      state.oracle.complain("P6: rank " + std::to_string(bad->rank.value) +
+                            " is said to break its window at seq " +
+                            std::to_string(bad->seq.value));
+    }
+  }
+}
+
+void Model::send(State& state, bool up, Rank rank, std::vector<std::byte> bytes) {
+  const std::uint32_t packet = number_of(up, rank, std::move(bytes));
+  fresh_.push_back(packet);
+  if (state.sent.has(packet)) return;
+  state.sent.insert(packet);
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    state.sums[i] += packets_[packet].fingerprints[i];
+  }
+}
+
+std::uint32_t Model::number_of(bool up, Rank rank, std::vector<std::byte> bytes) {
+  std::vector<std::byte> key = bytes;
+  key.push_back(static_cast<std::byte>(2 * rank.value + up));
+  const auto [found, is_new] =
+      numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(packets_.size()));
+  if (!is_new) return found->second;
+  PacketKind packet{up, rank, std::move(bytes), {}};
+  for (const auto& names : names_) packet.fingerprints.push_back(packet_fingerprint(packet, names));
+  packets_.push_back(std::move(packet));
+  return found->second;
+}
+
+/// What the packet says; its payload follows from that, or the oracle has complained.
+std::uint64_t Model::packet_fingerprint(const PacketKind& packet,
+                                        std::span<const std::uint16_t> names) const {
+  const wire::Header header = header_of(packet.bytes);
+  const std::span<const std::byte> payload = std::span(packet.bytes).subspan(wire::header_bytes);
+  bool sums = false;
+  if (const auto place = script_->place(packet.rank, header.lane, header.seq)) {
+    sums = script_->calls(packet.rank)[place->op]->plan.combine == nir::Combine::reduce;
+  }
+  Fingerprint walk(names);
+  walk.number(packet.up);
+  walk.rank(packet.rank);
+  walk.number(static_cast<std::uint64_t>(header.kind) | std::uint64_t{header.flags} << 8 |
+              std::uint64_t{header.seq.value} << 32);
+  walk.number(header.descriptor.value);
+  walk.number(header.chunk | std::uint64_t{header.offset} << 32);
+  wire::Want want;
+  wire::Mismatch told;
+  if (header.kind == wire::Kind::want && wire::parse(payload, want)) {
+    sums ? walk.number(want.ranks) : walk.ranks(want.ranks);
+  } else if (header.kind == wire::Kind::mismatch && wire::parse(payload, told)) {
+    walk.rank(told.first);
+    walk.rank(told.second);
+  } else if (header.kind == wire::Kind::result && !sums) {
+    walk.rank(header.rank);
+  }
+  return walk.value();
+}
+
+std::uint64_t Model::fingerprint(const State& state) const {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    Fingerprint walk(names_[i]);
+    for (std::uint16_t name = 0; name < world_.ranks; ++name) {
+      const Rank rank = walk.called(name);
+      state.agents[rank.value].fingerprint(state.clocks[rank.value], walk);
+    }
+    state.machine.fingerprint(walk);
+    walk.number(state.sums[i]);
+    least = std::min(least, walk.value());
+  }
+  return least;
+}
+
+void Model::blank_outputs(Rank rank) {
+  for (const auto& job : jobs_) {
+    std::fill(job->recv[rank.value].begin(), job->recv[rank.value].end(), blank);
+  }
+}
+
+/// I1, I6: what was written since blank_outputs() is the reference's, and belongs to no op that the
+/// rank's caller has back already.
+void Model::check_outputs(State& state, Rank rank) {
+  const auto& parts = parts_[rank.value];
+  const auto& calls = script_->calls(rank);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    const Job& job = *calls[part.op];
+    const std::byte* is = job.recv[rank.value].data() + part.offset;
+    if (std::all_of(is, is + part.bytes, [](std::byte b) { return b == blank; })) continue;
+    const std::byte* wanted = job.expected[rank.value].data() + part.offset;
+    const std::string where = " of op " + std::to_string(part.op) + " at rank " +
+                              std::to_string(rank.value) + ", from byte " +
+                              std::to_string(part.offset) + " on";
+    if (!std::equal(is, is + part.bytes, wanted)) {
+      state.oracle.complain("I1: a wrong result in the output" + where);
+    }
+    if (part.op < state.oracle.done(rank)) {
+      state.oracle.complain("I6: the output" + where + ", is written after it was done");
+    }
+    state.written[rank.value] |= std::uint64_t{1} << i;
+  }
+  blank_outputs(rank);
+}
+
+void Model::check_done(State& state, Rank rank, std::uint64_t op) {
+  const auto& parts = parts_[rank.value];
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].op == op && (state.written[rank.value] >> i & 1) == 0) {
+      state.oracle.complain("I1: op " + std::to_string(op) + " is done at rank " +
+                            std::to_string(rank.value) + " without its output from byte " +
+                            std::to_string(parts[i].offset) + " on");
+    }
+  }
+}
+
+int Model::ends(State state) {
+  std::deque<std::uint32_t> under_way;
+  std::vector<int> timeouts(world_.ranks);
+  while (state.oracle.complaint().empty() && !state.oracle.over()) {
+    if (!under_way.empty()) {
+      const std::uint32_t packet = under_way.front();
+      under_way.pop_front();
+      apply(state, {false, packet});
+    } else {
+      std::uint32_t first = 0;
+      for (std::uint32_t r = 1; r < world_.ranks; ++r) {
+        const bool waits = state.agents[r].deadline() != never;
+        if (waits && (state.agents[first].deadline() == never || timeouts[r] < timeouts[first])) {
+          first = r;
+        }
+      }
+      if (state.agents[first].deadline() == never || ++timeouts[first] > timeouts_max) {
+        state.oracle.complain("I7: without faults it does not end");
+        break;
+      }
+      apply(state, {true, first});
+    }
+    under_way.insert(under_way.end(), fresh_.begin(), fresh_.end());
+  }
+  const int most = *std::max_element(timeouts.begin(), timeouts.end());
+  return state.oracle.complaint().empty() ? most : -1;
+}
+
+std::string Model::to_string(const Action& action) const {
+  if (action.timeout) return "timer of rank " + std::to_string(action.which) + " runs out";
+  const PacketKind& packet = packets_[action.which];
+  return std::string(packet.up ? "switch gets from rank " : "rank ") +
+         std::to_string(packet.rank.value) + (packet.up ? " " : " gets ") +
+         wire::to_string(header_of(packet.bytes));
+}
+
+}  // namespace cais::sim

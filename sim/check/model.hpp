@@ -1,0 +1,129 @@
+// sim/check/model.hpp — a small world whose every run can be walked: a few ranks, one switch, a few
+// fragments, and a network that may do anything. Built of the machines that ship.
+//
+// The network is the set of all packets that were ever sent; any of them may arrive at any time,
+// any number of times, or never. That is loss, doubling, reordering and delay without bound, and it
+// is finite. Time only passes for a rank when its timer runs out; then it has run out for all that
+// the rank has sent before. Timers have one length, so that how long is no question, only in which
+// order. The answer of P16, which only informs, is delivered at once.
+//
+// A run that goes on without faults from any state must end (I7): `ends` plays one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/agent/agent.hpp"
+#include "core/switching/switch.hpp"
+#include "sim/oracle.hpp"
+
+namespace cais::sim {
+
+/// One collective of a world; `fragments` of the whole op.
+struct SmallOp {
+  OpKind kind;
+  std::uint32_t fragments;
+};
+
+struct SmallWorld {
+  std::string name;
+  std::uint16_t ranks;
+  std::uint32_t window;
+  std::vector<SmallOp> ops;
+  bool mismatch = false;  // the last rank's last op is another one
+};
+/// All that can be checked by name.
+const std::vector<SmallWorld>& small_worlds();
+
+/// What happens next: a packet arrives, or a rank's timer runs out.
+struct Action {
+  bool timeout;
+  std::uint32_t which;  // packet or rank
+};
+
+/// Packets that were sent, by number.
+class PacketSet {
+ public:
+  bool has(std::uint32_t packet) const {
+    return packet / 64 < words_.size() && (words_[packet / 64] >> packet % 64 & 1) != 0;
+  }
+  void insert(std::uint32_t packet) {
+    if (packet / 64 >= words_.size()) words_.resize(packet / 64 + 1);
+    words_[packet / 64] |= std::uint64_t{1} << packet % 64;
+  }
+  std::uint32_t end() const { return static_cast<std::uint32_t>(64 * words_.size()); }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+/// Where all machines are. A copy goes on by itself.
+struct State {
+  explicit State(const Script& script) : oracle(script) {}
+
+  std::vector<agent::Agent> agents;
+  switching::Switch machine;
+  std::vector<Instant> clocks;  // by rank
+  PacketSet sent;
+  std::vector<std::uint64_t> sums;     // of the sent packets' fingerprints, by names of the ranks
+  std::vector<std::uint64_t> written;  // by rank: the parts of its outputs that it has
+  Oracle oracle;
+};
+
+class Model {
+ public:
+  explicit Model(const SmallWorld& world);
+
+  State first();
+  void actions(const State& state, std::vector<Action>& out) const;
+  /// What must not be is in state.oracle.complaint() afterwards.
+  void apply(State& state, const Action& action);
+  /// The same number for states that differ only in who is who, where ranks are alike.
+  std::uint64_t fingerprint(const State& state) const;
+  /// From here on all that is under way is lost once, and nothing after: the number of timeouts of
+  /// a rank until all is over; −1, with a complaint, when it never is.
+  int ends(State state);
+  std::string to_string(const Action& action) const;
+
+ private:
+  struct PacketKind {
+    bool up;  // to the switch
+    Rank rank;
+    std::vector<std::byte> bytes;
+    std::vector<std::uint64_t> fingerprints;  // by names of the ranks
+  };
+  /// One fragment of one source in a rank's output.
+  struct Part {
+    std::size_t op;
+    std::size_t offset;
+    std::size_t bytes;
+  };
+
+  void add_op(const SmallOp& op, std::uint64_t number, bool other);
+  void find_names(const SmallWorld& world);
+  void find_parts();
+  std::uint32_t number_of(bool up, Rank rank, std::vector<std::byte> bytes);
+  std::uint64_t packet_fingerprint(const PacketKind& packet,
+                                   std::span<const std::uint16_t> names) const;
+  void deliver(State& state, const PacketKind& packet);
+  void poll_agent(State& state, Rank rank);
+  void poll_switch(State& state);
+  void send(State& state, bool up, Rank rank, std::vector<std::byte> bytes);
+  void blank_outputs(Rank rank);
+  void check_outputs(State& state, Rank rank);
+  void check_done(State& state, Rank rank, std::uint64_t op);
+
+  SmallWorld world_;
+  std::vector<std::unique_ptr<Job>> jobs_;
+  std::unique_ptr<Script> script_;
+  std::vector<std::vector<std::uint16_t>> names_;  // permutations under which ranks are alike
+  std::vector<std::vector<Part>> parts_;           // by rank
+  std::vector<PacketKind> packets_;                // by number
+  std::map<std::vector<std::byte>, std::uint32_t> numbers_;
+  std::vector<std::uint32_t> fresh_;  // sent by the last action, in order
+};
+
+}  // namespace cais::sim

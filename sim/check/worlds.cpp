@@ -1,0 +1,62 @@
+// The small worlds: every kind of op, 2 and 3 ranks, windows of 1 and 2, 3 or 4 fragments (so that
+// slots are taken anew), two ops behind each other, a window that sees gaps (P11), a mismatch
+// (P12).
+#include "sim/check/model.hpp"
+
+namespace cais::sim {
+namespace {
+
+constexpr OpKind kinds[] = {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter,
+                            OpKind::broadcast,  OpKind::reduce,     OpKind::barrier,
+                            OpKind::all_to_all, OpKind::gather,     OpKind::scatter};
+
+std::string name_of(const std::string& what, std::uint16_t ranks, std::uint32_t window) {
+  return what + "-" + std::to_string(ranks) + "-w" + std::to_string(window);
+}
+
+/// `fragments` in all, as far as the op's units allow.
+std::vector<SmallOp> ops_of(OpKind kind, std::uint16_t ranks, std::uint32_t fragments) {
+  if (kind == OpKind::barrier) return std::vector<SmallOp>(fragments, SmallOp{kind, 1});
+  const std::uint32_t units = wire::units_of(kind, ranks);
+  return {{kind, std::max(units, fragments / units * units)}};
+}
+
+std::vector<SmallWorld> make_worlds() {
+  std::vector<SmallWorld> worlds;
+  for (const OpKind kind : kinds) {
+    for (const std::uint16_t ranks : {std::uint16_t{2}, std::uint16_t{3}}) {
+      for (const std::uint32_t window : {1u, 2u}) {
+        const std::string name = name_of(std::string(cais::to_string(kind)), ranks, window);
+        worlds.push_back({name, ranks, window, ops_of(kind, ranks, 2 + window)});
+      }
+    }
+  }
+  for (const std::uint16_t ranks : {std::uint16_t{2}, std::uint16_t{3}}) {
+    for (const std::uint32_t window : {1u, 2u}) {
+      worlds.push_back({name_of("sequence", ranks, window),
+                        ranks,
+                        window,
+                        {{OpKind::all_reduce, 1},
+                         {OpKind::all_gather, 1},
+                         {OpKind::broadcast, 1},
+                         {OpKind::barrier, 1}}});
+      worlds.push_back({name_of("mismatch", ranks, window),
+                        ranks,
+                        window,
+                        {{OpKind::all_reduce, 2}, {OpKind::broadcast, 2}},
+                        true});
+    }
+  }
+  worlds.push_back({name_of("gap", 2, 4), 2, 4, {{OpKind::all_reduce, 6}}});
+  worlds.push_back({name_of("gap", 2, 8), 2, 8, {{OpKind::all_gather, 10}}});
+  return worlds;
+}
+
+}  // namespace
+
+const std::vector<SmallWorld>& small_worlds() {
+  static const std::vector<SmallWorld> worlds = make_worlds();
+  return worlds;
+}
+
+}  // namespace cais::sim
