@@ -216,6 +216,10 @@ void Oracle::check_mismatch(const wire::Mismatch& told, const wire::Header& head
     complain("P12: the switch refuses with " + wire::to_string(header) + ": " + name(told.first) +
              " and " + name(told.second) + " did not call these there");
   }
+  const Where where{header.lane, header.seq};
+  if (std::find(refusals_.begin(), refusals_.end(), where) == refusals_.end()) {
+    refusals_.push_back(where);
+  }
 }
 
 void Oracle::rank_is_done(Rank rank, std::uint64_t op) {
@@ -239,7 +243,7 @@ void Oracle::rank_is_done(Rank rank, std::uint64_t op) {
   }
 }
 
-void Oracle::rank_is_refused(Rank rank, const agent::Mismatched& told) {
+void Oracle::rank_is_refused(Rank rank, const agent::Mismatched& told, std::size_t submitted) {
   if (refused(rank)) complain("I2: " + name(rank) + " is refused twice");
   refused_ |= 1ull << rank.value;
   bool differ = false;
@@ -247,9 +251,16 @@ void Oracle::rank_is_refused(Rank rank, const agent::Mismatched& told) {
     differ |= script_->calls(Rank(r)) != script_->calls(Rank(0));
   }
   if (!differ) complain("P12: " + name(rank) + " is refused, but all ranks call the same");
-  if (told.op < done_[rank.value] || told.op >= script_->calls(rank).size()) {
+  // Its own op at that place, or the next one to be done when it is not there yet.
+  const std::uint64_t done = done_[rank.value];
+  const bool right = std::any_of(refusals_.begin(), refusals_.end(), [&](const Where& where) {
+    const auto place = script_->place(rank, where.lane, where.seq);
+    const bool begun = place && place->op < submitted;
+    return told.op == (begun ? std::max<std::uint64_t>(place->op, done) : done);
+  });
+  if (!right) {
     complain("P12: " + name(rank) + " is refused at op " + std::to_string(told.op) +
-             ", which is done or not called");
+             ", which does not lie there");
   }
 }
 

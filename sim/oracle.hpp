@@ -70,8 +70,8 @@ class Oracle {
   /// I2: rank's collective number `op` is said to be done. (That its output is right is for whoever
   /// owns the memory to see.)
   void rank_is_done(Rank rank, std::uint64_t op);
-  /// P12.
-  void rank_is_refused(Rank rank, const agent::Mismatched& told);
+  /// P12. `submitted`: how many of its collectives the rank had begun.
+  void rank_is_refused(Rank rank, const agent::Mismatched& told, std::size_t submitted);
 
   bool contributed(Rank rank, Lane lane, Seq seq) const;
   /// I5: slots that hold some contributions but not all, in the lanes of `lanes_served`.
@@ -103,6 +103,12 @@ class Oracle {
   std::vector<LaneState> lanes_;
   std::vector<std::uint64_t> done_;  // by rank
   std::uint64_t refused_ = 0;
+  struct Where {
+    Lane lane;
+    Seq seq;
+    bool operator==(const Where&) const = default;
+  };
+  std::vector<Where> refusals_;  // of the switches
   std::string complaint_;
 };
 

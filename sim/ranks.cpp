@@ -120,14 +120,20 @@ void World::check_agent(RankProcess& node, const Delivery& packet, const agent::
   if (packet.damaged && after.accepted != before.accepted) {
     fail("P13: rank " + std::to_string(node.rank.value) + " takes a damaged packet");
   }
+  const Duration round_trip = node.agent->smoothed_rtt();
+  if (round_trip != Duration(0) && round_trip < 2 * microseconds(scenario_.delay_us)) {
+    fail("P2: rank " + std::to_string(node.rank.value) +
+         " believes in a round trip that is shorter than the way");
+  }
   report_.reach(Probe::stale_at_rank, after.dropped_stale - before.dropped_stale);
   if (packet.damaged) report_.reach(Probe::damage_at_rank);
   wire::Header header;
   if (packet.damaged || wire::parse(*packet.bytes, header) != wire::ParseError::none) return;
   const bool foreign = header.epoch != node.group->config.epoch;
   if (foreign) report_.reach(Probe::foreign_epoch);
-  if (foreign && after.accepted != before.accepted) {
-    fail("I4: rank " + std::to_string(node.rank.value) + " takes a packet of another epoch");
+  if (foreign && after.dropped_foreign == before.dropped_foreign) {
+    fail("I4: rank " + std::to_string(node.rank.value) +
+         " does not see that a packet is of another epoch");
   }
   if (!foreign && after.dropped_foreign + after.dropped_tag + after.dropped_malformed !=
                       before.dropped_foreign + before.dropped_tag + before.dropped_malformed) {
@@ -181,7 +187,7 @@ void World::take_event(RankProcess& node, const agent::Event& event) {
   } else {
     const auto& told = std::get<agent::Mismatched>(event);
     tell("rank ", node.rank.value, " of session ", group.id().value, " is refused at op ", told.op);
-    group.oracle->rank_is_refused(node.rank, told);
+    group.oracle->rank_is_refused(node.rank, told, group.members[node.rank.value].submitted);
     take_complaint(group);
     group.members[node.rank.value].ended = true;
     if (switches_.size() > 1) end_by_management(group, told);
@@ -201,10 +207,9 @@ void World::end_by_management(Group& group, const agent::Mismatched& told) {
       if (node.group != &group || !node.agent || group.oracle->refused(node.rank)) return;
       report_.reach(Probe::refused_by_management);
       agent::Mismatched here = told;
-      here.op = std::min<std::uint64_t>(group.oracle->done(node.rank),
-                                        group.script->calls(node.rank).size() - 1);
+      here.op = group.oracle->done(node.rank);
       group.members[node.rank.value].ended = true;
-      group.oracle->rank_is_refused(node.rank, here);
+      group.oracle->rank_is_refused(node.rank, here, 0);
       take_complaint(group);
       node.agent.reset();
       group.progress_at = timeline_.now();

@@ -51,6 +51,12 @@ class Walk {
       : model_(world), fair_every_(fair_every) {}
 
   Exploration run(std::uint64_t states_max) {
+    const Model::End faultless = model_.ends(model_.first(), Model::Sent::arrives);
+    if (!faultless.complaint.empty() || faultless.timeouts != 0) {
+      result_.failure = faultless.complaint.empty() ? "P10: without any fault it needs a timer"
+                                                    : faultless.complaint;
+      return result_;
+    }
     enter(model_.first());
     while (!path_.empty() && result_.failure.empty() && seen_.count() < states_max) {
       Step& top = path_.back();
@@ -76,9 +82,9 @@ class Walk {
     const std::uint64_t fingerprint = model_.fingerprint(state);
     if (!seen_.insert(fingerprint)) return;
     if (fingerprint % fair_every_ == 0) {
-      const int timeouts = model_.ends(state);
-      if (timeouts < 0) return fail("I7: from here on, without faults, it does not end well");
-      result_.timeouts = std::max(result_.timeouts, timeouts);
+      const Model::End end = model_.ends(state, Model::Sent::lost);
+      if (!end.complaint.empty()) return fail(end.complaint);
+      result_.timeouts = std::max(result_.timeouts, end.timeouts);
     }
     path_.push_back({std::move(state), {}});
     result_.depth = std::max(result_.depth, path_.size());
@@ -90,7 +96,7 @@ class Walk {
       std::swap(untried[i - 1], untried[rng.below(i)]);
   }
 
-  /// Whether these actions, as far as they are possible, end in the same sort of failure.
+  /// What comes of these actions, as far as they are possible, and of the end without faults.
   std::string replay(const std::vector<Action>& actions) {
     State state = model_.first();
     for (const Action& action : actions) {
@@ -100,7 +106,7 @@ class Walk {
       model_.apply(state, action);
       if (!state.oracle.complaint().empty()) return state.oracle.complaint();
     }
-    return model_.ends(state) < 0 ? "I7: from here on, without faults, it does not end well" : "";
+    return model_.ends(state, Model::Sent::lost).complaint;
   }
 
   void fail(const std::string& failure) {

@@ -220,7 +220,8 @@ void Model::poll_agent(State& state, Rank rank) {
       state.oracle.rank_is_done(rank, done->op);
       check_done(state, rank, done->op);
     } else {
-      state.oracle.rank_is_refused(rank, std::get<agent::Mismatched>(event));
+      state.oracle.rank_is_refused(rank, std::get<agent::Mismatched>(event),
+                                   script_->calls(rank).size());
     }
   }
 }
@@ -358,8 +359,11 @@ void Model::check_done(State& state, Rank rank, std::uint64_t op) {
   }
 }
 
-int Model::ends(State state) {
+Model::End Model::ends(State state, Sent so_far) {
   std::deque<std::uint32_t> under_way;
+  for (std::uint32_t packet = 0; so_far == Sent::arrives && packet < state.sent.end(); ++packet) {
+    if (state.sent.has(packet)) under_way.push_back(packet);
+  }
   std::vector<int> timeouts(world_.ranks);
   while (state.oracle.complaint().empty() && !state.oracle.over()) {
     if (!under_way.empty()) {
@@ -382,8 +386,7 @@ int Model::ends(State state) {
     }
     under_way.insert(under_way.end(), fresh_.begin(), fresh_.end());
   }
-  const int most = *std::max_element(timeouts.begin(), timeouts.end());
-  return state.oracle.complaint().empty() ? most : -1;
+  return {*std::max_element(timeouts.begin(), timeouts.end()), state.oracle.complaint()};
 }
 
 std::string Model::to_string(const Action& action) const {

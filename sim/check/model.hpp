@@ -83,9 +83,13 @@ class Model {
   void apply(State& state, const Action& action);
   /// The same number for states that differ only in who is who, where ranks are alike.
   std::uint64_t fingerprint(const State& state) const;
-  /// From here on all that is under way is lost once, and nothing after: the number of timeouts of
-  /// a rank until all is over; −1, with a complaint, when it never is.
-  int ends(State state);
+  /// What was sent is lost, or all of it arrives once; after that nothing is lost any more.
+  enum class Sent { lost, arrives };
+  struct End {
+    int timeouts;           // of one rank, at most, until all was over
+    std::string complaint;  // empty: none
+  };
+  End ends(State state, Sent so_far);
   std::string to_string(const Action& action) const;
 
  private:

@@ -1,0 +1,273 @@
+"""The deliberate faults: each takes one thing out of the protocol that it cannot do without.
+
+A mutant names the clause that it breaks, the file, the text in it (which must occur exactly once) and
+what stands there instead. Simulator or model checker must find every one (mutation_test.py).
+"""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    name: str
+    clause: str
+    file: str
+    text: str
+    instead: str
+
+
+SWITCH = "src/core/switching/"
+AGENT = "src/core/agent/"
+
+MUTANTS = [
+    # The switch: slots.
+    Mutant(
+        "no_bitmap_check", "P5", SWITCH + "contribute.cpp",
+        "if (slot.holds(arrival.seq()) && slot.has(arrival.rank())) return repeat(slot, arrival);",
+        "",
+    ),
+    Mutant(
+        "old_contribution_opens_a_slot", "P5", SWITCH + "contribute.cpp",
+        "if (ahead < 0) return Drop::stale_seq;",
+        "",
+    ),
+    Mutant(
+        "half_the_slots", "P5", SWITCH + "session.cpp",
+        "slots(std::size_t{2} * config.window_fragments)",
+        "slots(std::size_t{1} * config.window_fragments)",
+    ),
+    Mutant(
+        "recycled_too_early", "P6", SWITCH + "contribute.cpp",
+        "slot.seq - arrival.session->config.window_fragments;",
+        "slot.seq - 1;",
+    ),
+    Mutant(
+        "never_recycled", "P6", SWITCH + "contribute.cpp",
+        "if (old.state != Slot::State::finished || old.seq != settled_by_all) return;",
+        "return;",
+    ),
+    Mutant(
+        "serial_comparison_forgets_the_wrap", "P6", SWITCH + "repeat.cpp",
+        "if (!before(arrival.seq(), progress.end)) progress.end",
+        "if (arrival.seq().value >= progress.end.value) progress.end",
+    ),
+    Mutant(
+        "progress_stops_at_a_filled_gap", "P6", SWITCH + "repeat.cpp",
+        "while (before(progress.next_missing, progress.end) && has(progress.next_missing)) {",
+        "while (false) {",
+    ),
+    Mutant(
+        "kept_contributions_leak", "P20", SWITCH + "contribute.cpp",
+        "lane.drop_all(old);",
+        "",
+    ),
+    Mutant(
+        "results_leak", "P20", SWITCH + "contribute.cpp",
+        "if (old.result != CellPool::none) lane.cells.release(old.result);",
+        "",
+    ),
+    # The switch: repeats and questions.
+    Mutant(
+        "repeat_is_not_answered", "P7", SWITCH + "repeat.cpp",
+        "const RankSet asker = only(arrival.rank());\n"
+        "  const nir::Plan& plan = arrival.session->programs[slot.program].plan;\n",
+        "const RankSet asker = only(arrival.rank());\n"
+        "  const nir::Plan& plan = arrival.session->programs[slot.program].plan;\n"
+        "  if (slot.state == Slot::State::finished) return Drop::none;\n",
+    ),
+    Mutant(
+        "unfinished_slot_is_called_done", "P7", SWITCH + "repeat.cpp",
+        "if (slot.state == Slot::State::open) {\n    send_waiting(slot, arrival);",
+        "if (slot.state == Slot::State::open) {\n    send_done(slot, arrival, asker);",
+    ),
+    Mutant(
+        "question_about_a_missing_contribution_is_not_answered", "P7", SWITCH + "repeat.cpp",
+        "send_nak(arrival, arrival.seq(), 1);",
+        "",
+    ),
+    Mutant(
+        "who_lacks_nothing_gets_no_done", "P10", SWITCH + "repeat.cpp",
+        "} else if (!answered) {\n    send_done(slot, arrival, asker);",
+        "} else if (!answered) {",
+    ),
+    Mutant(
+        "waiting_names_who_has_come", "P16", SWITCH + "transmit.cpp",
+        "arrival.session->everyone() & ~slot.contributed);",
+        "slot.contributed);",
+    ),
+    # The switch: sums and payloads.
+    Mutant(
+        "sum_in_order_of_arrival", "P8", SWITCH + "contribute.cpp",
+        "slot.result = lane.cells.acquire();",
+        "std::swap(inputs[0], inputs[arrival.rank().value]);\n"
+        "    slot.result = lane.cells.acquire();",
+    ),
+    Mutant(
+        "one_contribution_twice", "P8", SWITCH + "contribute.cpp",
+        "slot.result = lane.cells.acquire();",
+        "inputs[0] = arrival.payload.data();\n    slot.result = lane.cells.acquire();",
+    ),
+    Mutant(
+        "sum_goes_to_who_owns_nothing_of_it", "P8", SWITCH + "contribute.cpp",
+        "if (targets != 0) send_result(slot, arrival, targets);",
+        "if (targets != 0) send_result(slot, arrival, arrival.session->everyone());",
+    ),
+    Mutant(
+        "who_gets_no_sum_gets_no_done", "P8", SWITCH + "contribute.cpp",
+        "send_done(slot, arrival, arrival.session->everyone() & ~targets);\n}\n\n/// P10",
+        "}\n\n/// P10",
+    ),
+    Mutant(
+        "done_before_all_contributed", "P10", SWITCH + "contribute.cpp",
+        "if (full) send_done(slot, arrival, arrival.session->everyone() & ~targets);",
+        "send_done(slot, arrival, arrival.session->everyone() & ~targets);",
+    ),
+    Mutant(
+        "payload_to_ranks_without_a_place", "P10", SWITCH + "contribute.cpp",
+        "targets = entitled & slot.contributed & ~self;",
+        "targets = entitled & ~self;",
+    ),
+    Mutant(
+        "payload_back_to_its_sender", "P10", SWITCH + "contribute.cpp",
+        "targets = entitled & slot.contributed & ~self;",
+        "targets = entitled & slot.contributed;",
+    ),
+    Mutant(
+        "late_rank_gets_no_earlier_payloads", "P10", SWITCH + "contribute.cpp",
+        "if ((entitled & self) != 0) {",
+        "if (false) {",
+    ),
+    Mutant(
+        "every_payload_says_finished", "P10", SWITCH + "transmit.cpp",
+        "slot.state == Slot::State::finished ? wire::flag_finished : std::uint8_t{0};",
+        "wire::flag_finished;",
+    ),
+    Mutant(
+        "no_payload_says_finished", "P10", SWITCH + "transmit.cpp",
+        "slot.state == Slot::State::finished ? wire::flag_finished : std::uint8_t{0};",
+        "std::uint8_t{0};",
+    ),
+    Mutant(
+        "dones_merge_across_a_gap", "P8", SWITCH + "transmit.cpp",
+        "last->header.lane == arrival.lane->lane &&\n"
+        "      last->header.seq + last->header.chunk == slot.seq) {",
+        "last->header.lane == arrival.lane->lane) {",
+    ),
+    # The switch: what it refuses.
+    Mutant(
+        "descriptors_are_not_compared", "P12", SWITCH + "contribute.cpp",
+        "if (arrival.header.descriptor != slot.descriptor) {\n    if (!arrival",
+        "if (false) {\n    if (!arrival",
+    ),
+    Mutant(
+        "mismatch_names_one_rank_twice", "P12", SWITCH + "contribute.cpp",
+        "const wire::Mismatch mismatch{slot.first, arrival.rank(), slot.descriptor,",
+        "const wire::Mismatch mismatch{arrival.rank(), arrival.rank(), slot.descriptor,",
+    ),
+    Mutant(
+        "who_missed_the_refusal_never_hears_it", "P12", SWITCH + "repeat.cpp",
+        "send_refusal(arrival, only(arrival.rank()));",
+        "(void)arrival;",
+    ),
+    Mutant(
+        "tag_is_not_checked_at_the_switch", "P13", SWITCH + "admit.cpp",
+        "if (!wire::tag_is_right(bytes, session.config.tag_seed)) return Drop::wrong_tag;",
+        "",
+    ),
+    Mutant(
+        "epoch_is_not_checked_at_the_switch", "P15", SWITCH + "admit.cpp",
+        "if (header.epoch != session.config.epoch) return Drop::wrong_epoch;",
+        "",
+    ),
+    # The agent: what it sends.
+    Mutant(
+        "window_one_too_wide", "P1", AGENT + "transmit.cpp",
+        "ahead >= lane.window.size()) return false;",
+        "ahead > lane.window.size()) return false;",
+    ),
+    Mutant(
+        "no_timer_for_the_first_fragment", "P2", AGENT + "transmit.cpp",
+        "if (lane.deadline == never) lane.deadline = now + lane.rtt.rto(lane.backoff);",
+        "",
+    ),
+    Mutant(
+        "timer_stops_at_the_first_answer", "P2", AGENT + "receive.cpp",
+        "lane.deadline = lane.waiting == 0 ? never : now + lane.rtt.rto(lane.backoff);",
+        "lane.deadline = never;",
+    ),
+    Mutant(
+        "round_trip_read_from_a_repeat", "P2", AGENT + "receive.cpp",
+        "if (!fragment.repeated) lane.rtt.sample(",
+        "lane.rtt.sample(",
+    ),
+    Mutant(
+        "timeout_forgets_the_wrap", "P2", AGENT + "recover.cpp",
+        "while (count > 0 && before(lane.recover_from, lane.recover_end)) {",
+        "while (count > 0 && lane.recover_from.value < lane.recover_end.value) {",
+    ),
+    Mutant(
+        "payloads_are_never_asked_for", "P2", AGENT + "recover.cpp",
+        "queue_repeat(lane, seq, adds ? Fragment::Due::contribution : Fragment::Due::want);",
+        "queue_repeat(lane, seq, adds ? Fragment::Due::contribution : Fragment::Due::contribution);",
+    ),
+    Mutant(
+        "nak_is_not_heard", "P11", AGENT + "receive.cpp",
+        "queue_repeat(lane, seq, Fragment::Due::contribution);",
+        "",
+    ),
+    Mutant(
+        "small_ops_all_in_the_first_lane", "seqs", AGENT + "agent.cpp",
+        "const std::size_t first = op.plan.lanes == lanes ? 0 : number % lanes;",
+        "const std::size_t first = 0;",
+    ),
+    # The agent: what it takes.
+    Mutant(
+        "result_from_before_the_window", "P3", AGENT + "receive.cpp",
+        "(!lane.in_window(header.seq) || lane.at(header.seq).state == Fragment::State::settled)) {",
+        "lane.at(header.seq).state == Fragment::State::settled) {",
+    ),
+    Mutant(
+        "settled_before_all_contributed", "settled", AGENT + "receive.cpp",
+        "if (fragment.finished && fragment.lacking == 0) settle(now, lane, header.seq);",
+        "if (fragment.lacking == 0) settle(now, lane, header.seq);",
+    ),
+    Mutant(
+        "settled_without_its_payloads", "settled", AGENT + "receive.cpp",
+        "if (fragment->lacking == 0) settle(now, lane, seq);",
+        "settle(now, lane, seq);",
+    ),
+    Mutant(
+        "done_speaks_for_one_too_many", "P8", AGENT + "receive.cpp",
+        "return std::min<std::uint32_t>(header.chunk, static_cast",
+        "return std::min<std::uint32_t>(header.chunk + 1, static_cast",
+    ),
+    Mutant(
+        "op_is_done_one_fragment_early", "I1", AGENT + "agent.cpp",
+        "state.ops.push_back(Op{op, op.plan.fragments()});",
+        "state.ops.push_back(Op{op, std::max(op.plan.fragments(), 2u) - 1});",
+    ),
+    Mutant(
+        "own_payload_is_forgotten", "P10", AGENT + "transmit.cpp",
+        "if (to != from) std::memcpy(to, from, extent.bytes);",
+        "(void)to, (void)from;",
+    ),
+    Mutant(
+        "refusal_is_not_heard", "P12", AGENT + "receive.cpp",
+        "case wire::Kind::mismatch:\n      return mismatch(lane, header, payload);",
+        "case wire::Kind::mismatch:\n      return Outcome::stale;",
+    ),
+    Mutant(
+        "refusal_names_another_op", "P12", AGENT + "receive.cpp",
+        "if (lane.in_window(header.seq)) number = lane.at(header.seq).op;",
+        "",
+    ),
+    Mutant(
+        "tag_is_not_checked_at_the_agent", "P13", AGENT + "receive.cpp",
+        "if (!wire::tag_is_right(packet, config.tag_seed)) return Outcome::wrong_tag;",
+        "",
+    ),
+    Mutant(
+        "epoch_is_not_checked_at_the_agent", "P15", AGENT + "receive.cpp",
+        "header.session != config.session || header.epoch != config.epoch ||",
+        "header.session != config.session ||",
+    ),
+]
