@@ -16,7 +16,7 @@ wire::DescriptorSpec another_spec(Rng& rng, const Shape& shape, const Job& than)
 
 Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_life)
     : switches(scenario.switches), life(which_life) {
-  Rng rng(scenario.seed ^ (index + 1) * 0x9e3779b97f4a7c15u ^ (which_life << 32));
+  Rng rng = numbers(scenario.seed, index + 1 + (which_life << 32));
   // The first session has the scenario's full size, so that a smaller number makes a smaller run.
   const auto drawn = [&](std::uint64_t most) {
     const std::uint64_t some = 1 + rng.below(most);

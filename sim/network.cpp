@@ -81,7 +81,8 @@ const std::vector<Copy>& Network::carry(Instant now, std::size_t which,
     copies_.push_back({leaves + delay(), bytes, damaged});
   }
   if (strikes(scenario_.doubled_late, Fault::doubled_late)) {
-    copies_.push_back({leaves + milliseconds(rng_.below(much_later_ms_max)), bytes, damaged});
+    const Duration later = milliseconds(rng_.below(much_later_ms_max));
+    copies_.push_back({leaves + delay() + later, bytes, damaged});
   }
   return copies_;
 }

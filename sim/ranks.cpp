@@ -80,7 +80,7 @@ void World::submit_described(RankProcess& node) {
   while (!member.ended && member.submitted < calls.size() && member.described[member.submitted]) {
     const Job& job = *calls[member.submitted];
     tell("rank ", node.rank.value, " of session ", group.id().value, " calls op ", member.submitted,
-         ": ", wire::to_string(job.descriptor));
+         ": ", job.descriptor);
     if (job.plan.unit_bytes == 0) report_.reach(Probe::empty_op);
     if (job.plan.lanes > 1) report_.reach(Probe::several_lanes);
     node.agent->submit(job.submits[node.rank.value]);
@@ -97,7 +97,7 @@ void World::rank_receives(RankProcess& node, const Delivery& packet) {
   wire::Header header;
   wire::parse(*packet.bytes, header);
   tell("rank ", node.rank.value, " of session ", node.group->id().value, " gets ",
-       packet.damaged ? "a damaged " : "", wire::to_string(header));
+       packet.damaged ? "a damaged " : "", header);
   const agent::Counters before = node.agent->counters();
   const bool compared = compares(node.group->config.window_fragments);
   const std::uint64_t state = compared ? state_of(*node.agent, timeline_.now()) : 0;
@@ -162,8 +162,7 @@ void World::send_to_switch(RankProcess& node, const agent::Transmit& out) {
   group.oracle->rank_sends(node.rank, header,
                            std::span<const std::byte>(packet).subspan(wire::header_bytes));
   take_complaint(group);
-  tell("rank ", node.rank.value, " of session ", group.id().value, " sends ",
-       wire::to_string(header));
+  tell("rank ", node.rank.value, " of session ", group.id().value, " sends ", header);
   const std::size_t which = header.lane.value % switches_.size();
   carry(
       link(endpoint(node), which, true), std::move(packet),

@@ -2,8 +2,6 @@
 
 #include <charconv>
 
-#include "base/rng.hpp"
-
 namespace cais::sim {
 namespace {
 
@@ -48,8 +46,12 @@ std::uint64_t rate(Rng& rng) {
 
 std::span<const Knob> knobs() { return all_knobs; }
 
+Rng numbers(std::uint64_t seed, std::uint64_t purpose) {
+  return Rng(Rng(Rng(seed).next() ^ purpose).next());
+}
+
 Scenario scenario_of(std::uint64_t seed) {
-  Rng rng(seed * 0x9e3779b97f4a7c15u + 1);
+  Rng rng = numbers(seed, 0);
   Scenario s;
   s.seed = seed;
   s.sessions = 1 + rng.below(3);

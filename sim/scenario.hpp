@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "base/rng.hpp"
 
 namespace cais::sim {
 
@@ -57,6 +58,9 @@ struct Knob {
 };
 /// All but the seed, the ones that make a run smallest first.
 std::span<const Knob> knobs();
+
+/// Numbers for one of the seed's purposes: those of neighbouring seeds have nothing in common.
+Rng numbers(std::uint64_t seed, std::uint64_t purpose);
 
 Scenario scenario_of(std::uint64_t seed);
 /// "loss=0" and the like. The error names the knob and what it may be.

@@ -16,7 +16,7 @@ constexpr std::size_t pool_buffers = 128;
 constexpr std::uint64_t trouble_ms_max = 300;  // how long a link or a process is in trouble
 /// I7: how long a group may stand still once the faults are over: three times the longest timer.
 constexpr Duration stall_max = std::chrono::milliseconds(1500);
-/// Bytes of state above which only some of the packets are checked by comparing all of it.
+/// Slots times ranks above which only some of the packets are checked by comparing all of it.
 constexpr std::size_t compared_always = 256;
 
 }  // namespace
@@ -24,7 +24,7 @@ constexpr std::size_t compared_always = 256;
 World::World(const Scenario& scenario, Trace trace)
     : scenario_(scenario),
       trace_(std::move(trace)),
-      rng_(scenario.seed ^ 0x5eedu),
+      rng_(numbers(scenario.seed, ~std::uint64_t{0})),
       network_(scenario, scenario.sessions * ranks_max * scenario.switches * 2, rng_.next()),
       safe_until_(Instant() + milliseconds(scenario.safety_ms)),
       ranks_(scenario.sessions * ranks_max),

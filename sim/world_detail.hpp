@@ -10,6 +10,14 @@ namespace cais::sim {
 inline constexpr std::size_t inbox_max = 256;  // packets; a socket's receive buffer
 inline constexpr std::uint64_t management_us_max = 300;
 
+/// Headers and descriptors become words only when somebody looks.
+template <typename Part>
+const Part& in_words(const Part& part) {
+  return part;
+}
+inline std::string in_words(const wire::Header& header) { return wire::to_string(header); }
+inline std::string in_words(const wire::CommDescriptor& what) { return wire::to_string(what); }
+
 template <typename... Parts>
 void World::tell(const Parts&... parts) {
   if (!trace_) return;
@@ -18,7 +26,7 @@ void World::tell(const Parts&... parts) {
   line.precision(3);
   line << std::chrono::duration<double, std::milli>(timeline_.now().time_since_epoch()).count()
        << " ms  ";
-  (line << ... << parts);
+  (line << ... << in_words(parts));
   trace_(line.str());
 }
 
