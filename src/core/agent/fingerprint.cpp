@@ -31,7 +31,8 @@ void Agent::State::walk_lane(Instant now, const LaneState& lane, Fingerprint& wa
   walk.number(lane.waiting);
   walk.number(lane.packets_on_their_way);
   walk.number(std::min(lane.backoff, 2u) | std::uint64_t{lane.deadline == never} << 8 |
-              std::uint64_t{now < lane.next_scan} << 9 | std::uint64_t{lane.recovering} << 10);
+              std::uint64_t{now < lane.next_scan} << 9 | std::uint64_t{lane.recovering} << 10 |
+              std::uint64_t{lane.in_doubt} << 11);
   if (lane.recovering) {
     walk.number(lane.recover_from.value);
     walk.number(lane.recover_end.value);
