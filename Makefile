@@ -38,7 +38,7 @@ bench: install  ## the benchmark tables beside the peers, compared with bench/ba
 bench-quick: install  ## the same with few sizes and rounds (minutes)
 	@$(PYTHON) bench/run.py --quick $(ARGS)
 
-soak: install  ## the tests again and again in random order for MINUTES (default 10)
+soak: install  ## 10^7 states, 24 simulated hours, then all tests again and again for MINUTES (10)
 	@$(PYTHON) tools/test.py --jobs $(JOBS) --soak-minutes $(MINUTES) $(ARGS)
 
 format: setup  ## clang-format over all C++

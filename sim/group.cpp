@@ -61,6 +61,17 @@ std::uint64_t Group::lanes_served(std::uint64_t of_switch) const {
   return served;
 }
 
+bool Group::someone_thinks() const {
+  for (std::uint16_t r = 0; r < config.ranks; ++r) {
+    const std::size_t calls = script->calls(Rank(r)).size();
+    if (!members[r].ended && members[r].submitted == oracle->done(Rank(r)) &&
+        members[r].submitted < calls) {
+      return true;
+    }
+  }
+  return false;
+}
+
 agent::Config Group::agent_config(Rank rank) const {
   return {.session = config.session,
           .epoch = config.epoch,

@@ -21,6 +21,8 @@ struct Group {
   SessionId id() const { return config.session; }
   std::uint64_t lanes_served(std::uint64_t of_switch) const;
   agent::Config agent_config(Rank rank) const;
+  /// Whether a rank has done all that it has begun, and has more to call.
+  bool someone_thinks() const;
 
   /// Of a rank, as its runtime keeps it.
   struct Member {

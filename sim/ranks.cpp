@@ -11,8 +11,6 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr std::uint64_t think_us_max = 500;  // between two collectives
-
 std::uint64_t state_of(const agent::Agent& agent, Instant now) {
   Fingerprint walk;
   agent.fingerprint(now, walk);
@@ -43,7 +41,7 @@ void World::call(RankProcess& node) {
   Group::Member& member = group.members[node.rank.value];
   while (member.called < group.script->calls(node.rank).size() &&
          member.called < group.oracle->done(node.rank) + scenario_.depth) {
-    timeline_.after(microseconds(rng_.below(think_us_max)),
+    timeline_.after(microseconds(rng_.below(scenario_.think_us)),
                     [this, &node, &group, op = member.called] {
                       if (node.group == &group && node.agent) describe(node, op);
                     });

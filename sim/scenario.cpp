@@ -29,6 +29,7 @@ constexpr Knob all_knobs[] = {
     {"wrap", &Scenario::wrap, 0, 1'000'000},
     {"jitter_us", &Scenario::jitter_us, 0, 1'000'000},
     {"delay_us", &Scenario::delay_us, 1, 1'000'000},
+    {"think_us", &Scenario::think_us, 1, 10'000'000},
     {"depth", &Scenario::depth, 1, 100},
     {"elements", &Scenario::elements, 0, 1'000'000},
     {"payload", &Scenario::payload, 16, 65'000},
@@ -65,6 +66,8 @@ Scenario scenario_of(std::uint64_t seed) {
   s.elements = rng.chance(0.2) ? 4000 : rng.chance(0.5) ? 400 : 40;
   if (s.ranks > 9) s.elements = 40;
   s.depth = 1 + rng.below(4);
+  static constexpr std::uint64_t thoughts[] = {500, 500, 20'000, 2'000'000};
+  s.think_us = thoughts[rng.below(std::size(thoughts))];
   s.wrap = rng.chance(0.5) ? 1 + rng.below(200) : 0;
   s.mismatch = rng.chance(0.15) ? 1 : 0;
   static constexpr std::uint64_t delays[] = {1, 10, 100, 2'000};

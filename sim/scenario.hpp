@@ -27,6 +27,7 @@ struct Scenario {
   std::uint64_t ops = 4;         // that each rank calls
   std::uint64_t elements = 500;  // of a unit, at most
   std::uint64_t depth = 2;       // ops under way at a rank
+  std::uint64_t think_us = 500;  // between two calls of a rank, at most
   std::uint64_t wrap = 0;        // seqs before the counter wraps; 0: it begins at 0
   std::uint64_t mismatch = 0;    // 1: in the first session a rank calls another collective
 

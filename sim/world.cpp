@@ -219,6 +219,8 @@ void World::run_timers() {
 void World::check_stalls() {
   for (const auto& group : groups_) {
     if (!group || group->closing) continue;
+    // A rank that has nothing under way, and more to call, holds the others up by itself.
+    if (group->someone_thinks()) group->progress_at = timeline_.now();
     const Duration stall = timeline_.now() - std::max(group->progress_at, safe_until_);
     if (stall > report_.longest_stall) {
       report_.longest_stall = stall;
