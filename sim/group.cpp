@@ -15,8 +15,9 @@ wire::DescriptorSpec another_spec(Rng& rng, const Shape& shape, const Job& than)
 }  // namespace
 
 Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_life)
-    : switches(scenario.switches), life(which_life) {
-  Rng rng = numbers(scenario.seed, index + 1 + (which_life << 32));
+    : switches(scenario.switches),
+      life(which_life),
+      rng(numbers(scenario.seed, Purpose::group, index << 32 | which_life)) {
   // The first session has the scenario's full size, so that a smaller number makes a smaller run.
   const auto drawn = [&](std::uint64_t most) {
     const std::uint64_t some = 1 + rng.below(most);

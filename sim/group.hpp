@@ -35,6 +35,7 @@ struct Group {
   switching::SessionConfig config;
   std::uint64_t switches;
   std::uint64_t life;
+  Rng rng;
   std::deque<Job> jobs;
   std::unique_ptr<Script> script;
   std::unique_ptr<Oracle> oracle;

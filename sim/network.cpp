@@ -1,7 +1,5 @@
 #include "sim/network.hpp"
 
-#include <algorithm>
-
 namespace cais::sim {
 namespace {
 
@@ -22,17 +20,23 @@ const char* to_string(Fault fault) {
   return names[static_cast<std::size_t>(fault)];
 }
 
-Network::Network(const Scenario& scenario, std::size_t links, std::uint64_t seed)
-    : scenario_(scenario), rng_(seed), faulty_(scenario.safety_ms > 0), links_(links) {}
+Network::Network(const Scenario& scenario, std::size_t links)
+    : scenario_(scenario), faulty_(scenario.safety_ms > 0) {
+  for (std::size_t i = 0; i < links; ++i) {
+    links_.push_back({numbers(scenario.seed, Purpose::link, i), {}, {}, {}});
+  }
+}
 
-bool Network::strikes(std::uint64_t rate_per_million, Fault fault) {
-  if (!faulty_ || rate_per_million == 0 || rng_.below(1'000'000) >= rate_per_million) return false;
+bool Network::strikes(Link& link, std::uint64_t rate_per_million, Fault fault) {
+  // A number is drawn in any case: what one fault does is not changed by another one's rate.
+  const bool here = link.rng.below(1'000'000) < rate_per_million;
+  if (!faulty_ || !here) return false;
   ++faults_[static_cast<std::size_t>(fault)];
   return true;
 }
 
-Duration Network::delay() {
-  return microseconds(scenario_.delay_us + rng_.below(scenario_.jitter_us + 1));
+Duration Network::delay(Link& link) const {
+  return microseconds(scenario_.delay_us + link.rng.below(scenario_.jitter_us + 1));
 }
 
 bool Network::lost(Instant now, Link& link) {
@@ -41,16 +45,11 @@ bool Network::lost(Instant now, Link& link) {
     return true;
   }
   if (now < link.burst_until) return true;
-  if (strikes(scenario_.burst, Fault::burst)) {
-    link.burst_until = now + microseconds(rng_.below(burst_us_max));
+  if (strikes(link, scenario_.burst, Fault::burst)) {
+    link.burst_until = now + microseconds(link.rng.below(burst_us_max));
     return true;
   }
-  return strikes(scenario_.loss, Fault::loss);
-}
-
-void Network::damage(std::vector<std::byte>& packet) {
-  const std::uint64_t bit = rng_.below(8 * packet.size());
-  packet[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+  return strikes(link, scenario_.loss, Fault::loss);
 }
 
 const std::vector<Copy>& Network::carry(Instant now, std::size_t which,
@@ -59,12 +58,13 @@ const std::vector<Copy>& Network::carry(Instant now, std::size_t which,
   Link& link = links_[which];
   if (lost(now, link)) return copies_;
   bool damaged = false;
-  if (strikes(scenario_.damage, Fault::damage)) {
-    damage(packet);
+  if (strikes(link, scenario_.damage, Fault::damage)) {
+    const std::uint64_t bit = link.rng.below(8 * packet.size());
+    packet[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
     damaged = true;
   }
-  if (strikes(scenario_.truncation, Fault::truncation)) {
-    packet.resize(rng_.below(packet.size()));
+  if (strikes(link, scenario_.truncation, Fault::truncation)) {
+    packet.resize(link.rng.below(packet.size()));
     damaged = true;
   }
   const auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(packet));
@@ -73,16 +73,16 @@ const std::vector<Copy>& Network::carry(Instant now, std::size_t which,
     leaves = link.clogged_until;
     ++faults_[static_cast<std::size_t>(Fault::clog)];
   }
-  copies_.push_back({leaves + delay(), bytes, damaged});
-  if (strikes(scenario_.straggler, Fault::straggler)) {
-    copies_[0].arrives += microseconds(rng_.below(straggles_us_max));
+  copies_.push_back({leaves + delay(link), bytes, damaged});
+  if (strikes(link, scenario_.straggler, Fault::straggler)) {
+    copies_[0].arrives += microseconds(link.rng.below(straggles_us_max));
   }
-  if (strikes(scenario_.doubled, Fault::doubled)) {
-    copies_.push_back({leaves + delay(), bytes, damaged});
+  if (strikes(link, scenario_.doubled, Fault::doubled)) {
+    copies_.push_back({leaves + delay(link), bytes, damaged});
   }
-  if (strikes(scenario_.doubled_late, Fault::doubled_late)) {
-    const Duration later = milliseconds(rng_.below(much_later_ms_max));
-    copies_.push_back({leaves + delay() + later, bytes, damaged});
+  if (strikes(link, scenario_.doubled_late, Fault::doubled_late)) {
+    const Duration later = milliseconds(link.rng.below(much_later_ms_max));
+    copies_.push_back({leaves + delay(link) + later, bytes, damaged});
   }
   return copies_;
 }
@@ -92,7 +92,7 @@ void Network::cut(std::size_t link, Instant until) { links_[link].cut_until = un
 
 void Network::heal() {
   faulty_ = false;
-  std::fill(links_.begin(), links_.end(), Link{});
+  for (Link& link : links_) link.clogged_until = link.cut_until = link.burst_until = Instant();
 }
 
 }  // namespace cais::sim

@@ -43,7 +43,7 @@ struct Copy {
 
 class Network {
  public:
-  Network(const Scenario& scenario, std::size_t links, std::uint64_t seed);
+  Network(const Scenario& scenario, std::size_t links);
 
   /// What arrives of a packet that enters `link` now; valid until the next call.
   const std::vector<Copy>& carry(Instant now, std::size_t link, std::vector<std::byte> packet);
@@ -56,17 +56,16 @@ class Network {
 
  private:
   struct Link {
+    Rng rng;
     Instant clogged_until{};
     Instant cut_until{};
     Instant burst_until{};
   };
-  bool strikes(std::uint64_t rate_per_million, Fault fault);
+  bool strikes(Link& link, std::uint64_t rate_per_million, Fault fault);
   bool lost(Instant now, Link& link);
-  Duration delay();
-  void damage(std::vector<std::byte>& packet);
+  Duration delay(Link& link) const;
 
   Scenario scenario_;
-  Rng rng_;
   bool faulty_;
   std::vector<Link> links_;
   std::vector<Copy> copies_;

@@ -41,7 +41,7 @@ void World::call(RankProcess& node) {
   Group::Member& member = group.members[node.rank.value];
   while (member.called < group.script->calls(node.rank).size() &&
          member.called < group.oracle->done(node.rank) + scenario_.depth) {
-    timeline_.after(microseconds(rng_.below(scenario_.think_us)),
+    timeline_.after(microseconds(node.rng.below(scenario_.think_us)),
                     [this, &node, &group, op = member.called] {
                       if (node.group == &group && node.agent) describe(node, op);
                     });
@@ -52,7 +52,7 @@ void World::call(RankProcess& node) {
 /// P14: the descriptor goes to all switches; the op is submitted once they have it.
 void World::describe(RankProcess& node, std::size_t op) {
   Group& group = *node.group;
-  const auto delay = [&] { return microseconds(rng_.below(management_us_max)); };
+  const auto delay = [&] { return microseconds(node.rng.below(management_us_max)); };
   Instant known = std::max(timeline_.now(), node.paused_until);
   for (const auto& each : switches_) {
     const Instant comes = std::max(timeline_.now() + delay(), each->paused_until);
@@ -198,8 +198,8 @@ void World::end_by_management(Group& group, const agent::Mismatched& told) {
   const std::uint64_t session = group.id().value - 1;
   for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
     RankProcess& node = ranks_[session * ranks_max + r];
-    const Instant hears =
-        std::max(timeline_.now(), node.paused_until) + microseconds(rng_.below(management_us_max));
+    const Instant hears = std::max(timeline_.now(), node.paused_until) +
+                          microseconds(node.rng.below(management_us_max));
     timeline_.at(hears, [this, &node, &group, told] {
       if (node.group != &group || !node.agent || group.oracle->refused(node.rank)) return;
       report_.reach(Probe::refused_by_management);

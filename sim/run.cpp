@@ -62,6 +62,7 @@ Scenario minimise(const Scenario& scenario, std::ostream& progress) {
           break;
         }
         const std::uint64_t gap = smallest.*knob.value - good;
+        if (gap > 1 && gap < smallest.*knob.value / 8) break;  // not worth a run
         if (knob.value == &Scenario::window) {
           good *= 2;
         } else {

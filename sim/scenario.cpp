@@ -13,7 +13,7 @@ constexpr Knob all_knobs[] = {
     {"ops", &Scenario::ops, 1, 100},
     {"ranks", &Scenario::ranks, 1, 64},
     {"lanes", &Scenario::lanes, 1, 64},
-    {"switches", &Scenario::switches, 1, 64},
+    {"switches", &Scenario::switches, 1, switches_max},
     {"rank_pauses", &Scenario::rank_pauses, 0, 1000},
     {"switch_pauses", &Scenario::switch_pauses, 0, 1000},
     {"partitions", &Scenario::partitions, 0, 1000},
@@ -47,12 +47,14 @@ std::uint64_t rate(Rng& rng) {
 
 std::span<const Knob> knobs() { return all_knobs; }
 
-Rng numbers(std::uint64_t seed, std::uint64_t purpose) {
-  return Rng(Rng(Rng(seed).next() ^ purpose).next());
+Rng numbers(std::uint64_t seed, Purpose purpose, std::uint64_t index) {
+  const std::uint64_t of_seed = Rng(seed).next();
+  const std::uint64_t of_purpose = Rng(of_seed ^ static_cast<std::uint64_t>(purpose)).next();
+  return Rng(Rng(of_purpose ^ index).next());
 }
 
 Scenario scenario_of(std::uint64_t seed) {
-  Rng rng = numbers(seed, 0);
+  Rng rng = numbers(seed, Purpose::scenario);
   Scenario s;
   s.seed = seed;
   s.sessions = 1 + rng.below(3);

@@ -13,6 +13,8 @@
 
 namespace cais::sim {
 
+inline constexpr std::uint64_t switches_max = 8;
+
 struct Scenario {
   std::uint64_t seed = 1;
 
@@ -60,8 +62,10 @@ struct Knob {
 /// All but the seed, the ones that make a run smallest first.
 std::span<const Knob> knobs();
 
-/// Numbers for one of the seed's purposes: those of neighbouring seeds have nothing in common.
-Rng numbers(std::uint64_t seed, std::uint64_t purpose);
+/// Who draws random numbers: each has its own, so that a run with less in it leaves the rest as it
+/// was.
+enum class Purpose : std::uint64_t { scenario, group, rank, machine, link, fault, sample };
+Rng numbers(std::uint64_t seed, Purpose purpose, std::uint64_t index = 0);
 
 Scenario scenario_of(std::uint64_t seed);
 /// "loss=0" and the like. The error names the knob and what it may be.

@@ -51,7 +51,7 @@ void World::switch_receives(std::size_t which, const Delivery& packet) {
 
   // Half of the packets come in a buffer that may be kept, as long as there is one.
   Packet received{*packet.bytes, {}};
-  if (rng_.chance(0.5)) received.owner = node.pool.acquire();
+  if (node.rng.chance(0.5)) received.owner = node.pool.acquire();
   if (received.owner) {
     std::memcpy(received.owner.data(), packet.bytes->data(), packet.bytes->size());
     received.bytes = {received.owner.data(), packet.bytes->size()};
@@ -85,11 +85,11 @@ void World::switch_receives(std::size_t which, const Delivery& packet) {
     return;
   }
   // Sometimes several packets are taken before any is sent, as in a batch from the kernel.
-  if (rng_.chance(0.5)) return drain(which);
+  if (node.rng.chance(0.5)) return drain(which);
   report_.reach(Probe::taken_in_batches);
   if (node.drain_planned) return;
   node.drain_planned = true;
-  timeline_.after(microseconds(rng_.below(batch_us_max)), [this, which] {
+  timeline_.after(microseconds(node.rng.below(batch_us_max)), [this, which] {
     switches_[which]->drain_planned = false;
     drain(which);
   });

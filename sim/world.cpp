@@ -24,15 +24,19 @@ constexpr std::size_t compared_always = 256;
 World::World(const Scenario& scenario, Trace trace)
     : scenario_(scenario),
       trace_(std::move(trace)),
-      rng_(numbers(scenario.seed, ~std::uint64_t{0})),
-      network_(scenario, scenario.sessions * ranks_max * scenario.switches * 2, rng_.next()),
+      sample_(numbers(scenario.seed, Purpose::sample)),
+      network_(scenario, scenario.sessions * ranks_max * switches_max * 2),
       safe_until_(Instant() + milliseconds(scenario.safety_ms)),
       ranks_(scenario.sessions * ranks_max),
       groups_(scenario.sessions),
       groups_left_(scenario.sessions * scenario.lives) {
   for (std::uint64_t i = 0; i < scenario.switches; ++i) {
-    switches_.push_back(
-        std::make_unique<SwitchProcess>(pool_buffers, scenario.payload + wire::header_bytes));
+    switches_.push_back(std::make_unique<SwitchProcess>(numbers(scenario.seed, Purpose::machine, i),
+                                                        pool_buffers,
+                                                        scenario.payload + wire::header_bytes));
+  }
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    ranks_[i].rng = numbers(scenario.seed, Purpose::rank, i);
   }
   for (std::uint64_t session = 0; session < scenario.sessions; ++session) open(session, 0);
   plan_faults();
@@ -73,7 +77,7 @@ void World::open(std::uint64_t session, std::uint64_t life) {
 void World::close_when_over(Group& group) {
   if (group.closing || !group.oracle->over()) return;
   group.closing = true;
-  timeline_.after(microseconds(rng_.below(5'000)), [this, &group] { close(group); });
+  timeline_.after(microseconds(group.rng.below(5'000)), [this, &group] { close(group); });
 }
 
 void World::close(Group& group) {
@@ -95,52 +99,50 @@ void World::close(Group& group) {
   tell("session ", group.id().value, " closes");
   --groups_left_;
   if (group.life + 1 >= scenario_.lives) return;
-  timeline_.after(microseconds(rng_.below(2'000)),
+  timeline_.after(microseconds(group.rng.below(2'000)),
                   [this, session, life = group.life + 1] { open(session, life); });
 }
 
 void World::plan_faults() {
-  const auto some_time = [&] {
-    return Instant() + microseconds(rng_.below(1 + 1000 * scenario_.safety_ms));
-  };
-  const auto how_long = [&] { return microseconds(rng_.below(1000 * trouble_ms_max)); };
-  const auto some_link = [&] {
-    const std::uint64_t rank = rng_.below(scenario_.ranks);
-    const std::uint64_t session = rng_.below(scenario_.sessions);
-    const std::uint64_t which = rng_.below(scenario_.switches);
-    return link(static_cast<std::uint32_t>(session * ranks_max + rank), which, rng_.chance(0.5));
-  };
   if (scenario_.safety_ms == 0) return;
-  for (std::uint64_t i = 0; i < scenario_.clogs; ++i) {
-    timeline_.at(some_time(), [this, which = some_link(), length = how_long()] {
-      tell("link ", which, " is clogged");
-      network_.clog(which, std::min(timeline_.now() + length, safe_until_));
-    });
-  }
-  for (std::uint64_t i = 0; i < scenario_.partitions; ++i) {
-    timeline_.at(some_time(), [this, which = some_link(), length = how_long()] {
-      tell("link ", which, " is cut");
-      network_.cut(which, std::min(timeline_.now() + length, safe_until_));
-    });
-  }
-  for (std::uint64_t i = 0; i < scenario_.rank_pauses; ++i) {
-    const std::uint64_t which =
-        rng_.below(scenario_.sessions) * ranks_max + rng_.below(scenario_.ranks);
-    timeline_.at(some_time(), [this, which, length = how_long()] {
-      pause(ranks_[which], Fault::rank_pause, length);
-    });
-  }
-  for (std::uint64_t i = 0; i < scenario_.switch_pauses; ++i) {
-    timeline_.at(some_time(), [this, which = rng_.below(scenario_.switches), length = how_long()] {
-      pause(*switches_[which], Fault::switch_pause, length);
-    });
-  }
+  const auto plan = [&](std::uint64_t times, Fault fault, const auto& strike) {
+    Rng rng = numbers(scenario_.seed, Purpose::fault, static_cast<std::uint64_t>(fault));
+    for (std::uint64_t i = 0; i < times; ++i) {
+      const Instant when = Instant() + microseconds(rng.below(1000 * scenario_.safety_ms));
+      const Duration length = microseconds(rng.below(1000 * trouble_ms_max));
+      const std::uint64_t session = rng.below(scenario_.sessions);
+      const std::size_t rank = session * ranks_max + rng.below(scenario_.ranks);
+      const std::size_t machine = rng.below(scenario_.switches);
+      const std::size_t way = link(static_cast<std::uint32_t>(rank), machine, rng.chance(0.5));
+      timeline_.at(when, [=, this] {
+        const Instant until = std::min(timeline_.now() + length, safe_until_);
+        tell(to_string(fault), ": rank ", rank % ranks_max, " of session ", 1 + session,
+             ", switch ", machine, ", ", way % 2 == 0 ? "down" : "up");
+        strike(rank, machine, way, until);
+      });
+    }
+  };
+  plan(scenario_.clogs, Fault::clog,
+       [this](std::size_t, std::size_t, std::size_t way, Instant until) {
+         network_.clog(way, until);
+       });
+  plan(scenario_.partitions, Fault::partition,
+       [this](std::size_t, std::size_t, std::size_t way, Instant until) {
+         network_.cut(way, until);
+       });
+  plan(scenario_.rank_pauses, Fault::rank_pause,
+       [this](std::size_t rank, std::size_t, std::size_t, Instant until) {
+         pause(ranks_[rank], Fault::rank_pause, until);
+       });
+  plan(scenario_.switch_pauses, Fault::switch_pause,
+       [this](std::size_t, std::size_t machine, std::size_t, Instant until) {
+         pause(*switches_[machine], Fault::switch_pause, until);
+       });
 }
 
-void World::pause(Process& process, Fault fault, Duration how_long) {
+void World::pause(Process& process, Fault fault, Instant until) {
   ++network_.faults()[static_cast<std::size_t>(fault)];
-  tell("a process pauses: ", to_string(fault));
-  process.paused_until = std::max(process.paused_until, timeline_.now() + how_long);
+  process.paused_until = std::max(process.paused_until, until);
   timeline_.at(process.paused_until, [this, &process] {
     if (process.paused(timeline_.now())) return;
     std::deque<Delivery> waiting;
@@ -265,13 +267,13 @@ void World::take_complaint(const Group& group) {
 }
 
 bool World::compares(std::size_t state_size) {
-  const bool yes = state_size <= compared_always || rng_.below(state_size) < compared_always;
+  const bool yes = state_size <= compared_always || sample_.below(state_size) < compared_always;
   report_.checked += yes;
   return yes;
 }
 
 std::size_t World::link(std::uint32_t endpoint, std::size_t which_switch, bool up) const {
-  return (std::size_t{endpoint} * switches_.size() + which_switch) * 2 + up;
+  return (std::size_t{endpoint} * switches_max + which_switch) * 2 + up;
 }
 
 void World::carry(std::size_t which, std::vector<std::byte> packet,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "base/rng.hpp"
 #include "core/agent/agent.hpp"
 #include "core/switching/switch.hpp"
 #include "sim/group.hpp"
@@ -55,13 +56,15 @@ class World {
     std::deque<Delivery> inbox;
   };
   struct RankProcess : Process {
+    Rng rng{0};
     std::unique_ptr<agent::Agent> agent;  // null while its session is not open
     Group* group = nullptr;
     Rank rank{};
   };
   struct SwitchProcess : Process {
-    explicit SwitchProcess(std::size_t buffers, std::size_t buffer_bytes)
-        : pool(buffers, buffer_bytes) {}
+    SwitchProcess(Rng numbers, std::size_t buffers, std::size_t buffer_bytes)
+        : rng(numbers), pool(buffers, buffer_bytes) {}
+    Rng rng;
     BufferPool pool;  // outlives what the machine keeps
     switching::Switch machine;
     bool drain_planned = false;
@@ -72,7 +75,7 @@ class World {
   void close_when_over(Group& group);
   void close(Group& group);
   void plan_faults();
-  void pause(Process& process, Fault fault, Duration how_long);
+  void pause(Process& process, Fault fault, Instant until);
   void heal();
   bool step();
   Instant next_timer() const;
@@ -116,7 +119,7 @@ class World {
 
   Scenario scenario_;
   Trace trace_;
-  Rng rng_;
+  Rng sample_;
   Timeline timeline_;
   Network network_;
   Instant safe_until_;              // the end of the safety phase
