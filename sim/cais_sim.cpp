@@ -2,7 +2,9 @@
 // each seed. docs/testing.md says what is checked.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@ struct Flags {
   double hours = 0;
   bool all_probes = false;
   std::vector<std::string> changes;
+  std::string file;
 };
 
 int fail(const Error& error) {
@@ -34,6 +37,18 @@ Result<sim::Scenario> scenario_of(std::uint64_t seed, const Flags& flags) {
     if (auto done = sim::set(scenario, change); !done) return done.error();
   }
   return scenario;
+}
+
+/// Says how a run failed, and how to see it again.
+void tell_failure(const sim::Scenario& scenario, const std::string& failure,
+                  const std::vector<std::string>& changes) {
+  std::string again = std::to_string(scenario.seed);
+  for (const std::string& change : changes) again += " --set " + change;
+  std::printf(
+      "%s\nSEED %llu FAILED: %s\n%s\nagain: cais-sim replay %s\nsmaller: cais-sim minimise "
+      "%s\n",
+      sim::tail_of(scenario, tail_lines).c_str(), static_cast<unsigned long long>(scenario.seed),
+      failure.c_str(), sim::to_string(scenario).c_str(), again.c_str(), again.c_str());
 }
 
 int check_probes(const sim::Report& report) {
@@ -59,12 +74,7 @@ int run(const Flags& flags) {
     const sim::Outcome outcome = sim::run(*scenario);
     total.add(outcome.report);
     if (outcome.failure.empty()) continue;
-    std::printf(
-        "%s\nSEED %llu FAILED: %s\n%s\nagain: cais-sim replay %llu; smaller: cais-sim "
-        "minimise %llu\n",
-        sim::tail_of(*scenario, tail_lines).c_str(), static_cast<unsigned long long>(seed),
-        outcome.failure.c_str(), sim::to_string(*scenario).c_str(),
-        static_cast<unsigned long long>(seed), static_cast<unsigned long long>(seed));
+    tell_failure(*scenario, outcome.failure, flags.changes);
     return 1;
   }
   std::printf("%llu seeds from %llu on, none failed\n%s",
@@ -83,6 +93,30 @@ int replay(const Flags& flags) {
   std::printf("%s\n%s", outcome.failure.empty() ? "nothing failed" : outcome.failure.c_str(),
               sim::to_string(outcome.report).c_str());
   return outcome.failure.empty() ? 0 : 1;
+}
+
+/// A file of lines "SEED NAME=NUMBER…"; # begins a comment.
+int found(const Flags& flags) {
+  std::ifstream file(flags.file);
+  if (!file) {
+    return fail({ErrorCode::invalid_argument, flags.file + " cannot be read; is the path right?"});
+  }
+  int runs = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    Flags one;
+    if (!(words >> one.seed)) continue;
+    for (std::string word; words >> word;) one.changes.push_back(word);
+    const auto scenario = scenario_of(one.seed, one);
+    if (!scenario) return fail(scenario.error());
+    ++runs;
+    const sim::Outcome outcome = sim::run(*scenario);
+    if (outcome.failure.empty()) continue;
+    tell_failure(*scenario, outcome.failure, one.changes);
+    return 1;
+  }
+  std::printf("%d runs, none failed\n", runs);
+  return runs > 0 ? 0 : fail({ErrorCode::invalid_argument, flags.file + " holds no run"});
 }
 
 int minimise(const Flags& flags) {
@@ -135,7 +169,11 @@ int main(int argc, char** argv) {
   CLI::App* const smaller =
       app.add_subcommand("minimise", "Makes a run that fails as small as it can");
   seed(smaller);
+  CLI::App* const known = app.add_subcommand("found", "Runs that found a bug once, from a file");
+  known->add_option("FILE", flags.file, "Lines of SEED NAME=NUMBER…; # begins a comment")
+      ->required();
   CLI11_PARSE(app, argc, argv);
+  if (known->parsed()) return found(flags);
   if (runs->parsed()) return run(flags);
   return again->parsed() ? replay(flags) : minimise(flags);
 }

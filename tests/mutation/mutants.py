@@ -205,6 +205,11 @@ MUTANTS = [
         "while (count > 0 && lane.recover_from.value < lane.recover_end.value) {",
     ),
     Mutant(
+        "estimate_is_never_doubted", "P2", AGENT + "recover.cpp",
+        "lane.in_doubt = lane.backoff > 0;",
+        "",
+    ),
+    Mutant(
         "payloads_are_never_asked_for", "P2", AGENT + "recover.cpp",
         "queue_repeat(lane, seq, adds ? Fragment::Due::contribution : Fragment::Due::want);",
         "queue_repeat(lane, seq, adds ? Fragment::Due::contribution : Fragment::Due::contribution);",
