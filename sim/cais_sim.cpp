@@ -130,11 +130,15 @@ int minimise(const Flags& flags) {
   }
   const sim::Scenario smallest = sim::minimise(*scenario, std::cout);
   std::string changes;
+  const auto change = [&](const std::string& assignment) {
+    changes += " --set ";
+    changes += assignment;
+  };
+  for (const std::string& given : flags.changes) change(given);
   for (const sim::Knob& knob : sim::knobs()) {
     if (smallest.*knob.value == (*scenario).*knob.value) continue;
-    changes += std::string(" --set ") + knob.name + "=" + std::to_string(smallest.*knob.value);
+    change(knob.name + ("=" + std::to_string(smallest.*knob.value)));
   }
-  for (const std::string& change : flags.changes) changes = " --set " + change + changes;
   std::printf("%s\n%s\nagain: cais-sim replay %llu%s\n", sim::tail_of(smallest, tail_lines).c_str(),
               sim::to_string(smallest).c_str(), static_cast<unsigned long long>(flags.seed),
               changes.c_str());

@@ -1,5 +1,7 @@
 #include "sim/group.hpp"
 
+#include "base/check.hpp"
+
 namespace cais::sim {
 namespace {
 
@@ -44,6 +46,7 @@ Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_
   for (const Job& job : jobs) all.push_back(&job);
   std::vector<std::vector<const Job*>> calls(shape.ranks, all);
   if (index == 0 && scenario.mismatch != 0 && shape.ranks > 1) {
+    CAIS_CHECK(scenario.ops > 0);
     const std::uint64_t op = rng.below(scenario.ops);
     jobs.push_back(make_job(rng, another_spec(rng, shape, jobs[op]), op));
     calls[rng.below(shape.ranks)][op] = &jobs.back();

@@ -58,7 +58,7 @@ std::size_t Oracle::open_slots(std::uint64_t lanes_served) const {
 }
 
 bool Oracle::over() const {
-  for (std::uint16_t rank = 0; rank < done_.size(); ++rank) {
+  for (std::uint16_t rank = 0; rank < script_->ranks(); ++rank) {
     if (!refused(Rank(rank)) && done_[rank] < script_->calls(Rank(rank)).size()) return false;
   }
   return true;

@@ -115,7 +115,10 @@ Result<void> set(Scenario& scenario, const std::string& assignment) {
     return {};
   }
   std::string names;
-  for (const Knob& knob : all_knobs) names += std::string(names.empty() ? "" : ", ") + knob.name;
+  for (const Knob& knob : all_knobs) {
+    if (!names.empty()) names += ", ";
+    names += knob.name;
+  }
   return Error{ErrorCode::invalid_argument,
                "\"" + assignment + "\" sets nothing: write NAME=NUMBER, NAME one of " + names};
 }
@@ -124,8 +127,10 @@ std::string to_string(const Scenario& scenario) {
   std::string text;
   for (const Knob& knob : all_knobs) {
     if (scenario.*knob.value == knob.least) continue;
-    text += std::string(text.empty() ? "" : " ") + knob.name + "=" +
-            std::to_string(scenario.*knob.value);
+    if (!text.empty()) text += ' ';
+    text += knob.name;
+    text += '=';
+    text += std::to_string(scenario.*knob.value);
   }
   return text;
 }

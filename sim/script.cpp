@@ -17,6 +17,7 @@ Script::Script(std::uint8_t lanes, std::uint32_t window_fragments, Seq first_seq
 }
 
 Script::Table Script::tabulate(const std::vector<const Job*>& calls) const {
+  CAIS_CHECK(lanes_ > 0);
   Table table(lanes_);
   for (std::uint32_t op = 0; op < calls.size(); ++op) {
     const nir::Plan& plan = calls[op]->plan;

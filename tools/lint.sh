@@ -24,7 +24,7 @@ tidy() {
 import json, os
 for entry in json.load(open("build/dev/compile_commands.json")):
     path = os.path.relpath(entry["file"])
-    if path.startswith(("src/", "apps/", "tests/lab/")):
+    if path.startswith(("src/", "apps/", "sim/", "tests/lab/")):
         print(path, end="\0")
 PY
 }

@@ -3,6 +3,7 @@
 // Model checkers know by it where they have been, tests that nothing was changed.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -37,11 +38,9 @@ class Fingerprint {
   }
   /// The rank of that name: what is kept by rank is walked in the order of names.
   Rank called(std::uint16_t name) const {
-    std::uint16_t rank = name;
-    for (std::uint16_t r = 0; r < names_.size(); ++r) {
-      if (names_[r] == name) rank = r;
-    }
-    return Rank(rank);
+    if (names_.empty()) return Rank(name);
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    return Rank(static_cast<std::uint16_t>(found - names_.begin()));
   }
   std::uint64_t value() const { return state_; }
 
