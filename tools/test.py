@@ -7,6 +7,7 @@ random order until the time is up or one fails; before them come the model check
 and 24 simulated hours of fresh seeds.
 """
 import argparse
+import concurrent.futures
 import dataclasses
 import os
 import pathlib
@@ -20,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 # What does not run under the sanitizers: tests of the sources and of what was built from them.
 NOT_SANITIZED = "^(architecture|mutation)"
-SOAK_STATES_PER_WORLD = "400000"  # 10^7 states in all
+SOAK_STATES_PER_WORLD = "500000"  # 10^7 states in all
 SOAK_HOURS = "24"  # simulated
 COMMAND_MINUTES_MAX = 60  # the build for a sanitizer from nothing, on two cores
 
@@ -138,11 +139,13 @@ def deep(jobs: int) -> list[Part]:
     if part.failures:
         return [part]
     first = str(random.SystemRandom().randrange(1 << 40))
-    return [
-        timed(run_deep, "small worlds", "cais-check", ["--states", SOAK_STATES_PER_WORLD]),
-        timed(run_deep, "simulator", "cais-sim",
-              ["run", "--all-probes", "--first", first, "--seeds", "1", "--hours", SOAK_HOURS]),
+    runs = [
+        ("small worlds", "cais-check", ["--states", SOAK_STATES_PER_WORLD]),
+        ("simulator", "cais-sim",
+         ["run", "--all-probes", "--first", first, "--seeds", "1", "--hours", SOAK_HOURS]),
     ]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(lambda one: timed(run_deep, *one), runs))
 
 
 def soak(jobs: int, minutes: float) -> list[Part]:
