@@ -6,20 +6,14 @@
 namespace cais::sim {
 namespace {
 
-/// What kind of failure it is: up to the first number, which may differ from run to run.
-std::string kind_of(const std::string& failure) {
-  const std::size_t clause = failure.find(": ");
-  return failure.substr(0, failure.compare(0, 8, "session ") == 0 && clause != std::string::npos
-                               ? failure.find(' ', clause + 2)
-                               : failure.find(' '));
-}
-std::string without_session(std::string failure) {
-  if (failure.compare(0, 8, "session ") != 0) return failure;
-  return failure.substr(failure.find(": ") + 2);
+/// What kind of failure it is, as in "I1:", whatever session it befell.
+std::string kind_of(std::string failure) {
+  if (failure.compare(0, 8, "session ") == 0) failure.erase(0, failure.find(": ") + 2);
+  return failure.substr(0, failure.find(' '));
 }
 
 bool fails_alike(const Scenario& scenario, const std::string& kind) {
-  return kind_of(without_session(run(scenario).failure)) == kind;
+  return kind_of(run(scenario).failure) == kind;
 }
 
 }  // namespace
@@ -43,7 +37,7 @@ std::string tail_of(const Scenario& scenario, std::size_t lines) {
 
 Scenario minimise(const Scenario& scenario, std::ostream& progress) {
   Scenario smallest = scenario;
-  const std::string kind = kind_of(without_session(run(scenario).failure));
+  const std::string kind = kind_of(run(scenario).failure);
   if (kind.empty()) return smallest;
   bool smaller = true;
   while (smaller) {
