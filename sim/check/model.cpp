@@ -31,6 +31,18 @@ wire::Header header_of(std::span<const std::byte> packet) {
   return header;
 }
 
+/// A question's stamp says when it was asked. What is walked is order, not time.
+void forget_time(std::vector<std::byte>& packet) {
+  wire::Header header = header_of(packet);
+  const std::span<std::byte> payload = std::span(packet).subspan(wire::header_bytes);
+  wire::Want want;
+  if (header.kind != wire::Kind::want || !wire::parse(payload, want)) return;
+  want.stamp = 0;
+  const auto timeless = wire::serialize(want);
+  std::copy(timeless.begin(), timeless.end(), payload.begin());
+  wire::serialize(header, payload, tag_seed, std::span(packet).first<wire::header_bytes>());
+}
+
 }  // namespace
 
 Model::Model(const SmallWorld& world) : world_(world) {
@@ -189,7 +201,8 @@ void Model::poll_agent(State& state, Rank rank) {
   agent::Agent& agent = state.agents[rank.value];
   agent::Transmit out;
   while (agent.poll_transmit(state.clocks[rank.value], out)) {
-    const std::vector<std::byte> packet = joined(out.header, out.payload, out.padding);
+    std::vector<std::byte> packet = joined(out.header, out.payload, out.padding);
+    forget_time(packet);
     state.oracle.rank_sends(rank, header_of(packet), std::span(packet).subspan(wire::header_bytes));
     send(state, true, rank, packet);
   }
@@ -214,11 +227,7 @@ void Model::poll_switch(State& state) {
     for (const switching::Port port : out.ports) {
       const Rank to(static_cast<std::uint16_t>(port.value));
       state.oracle.switch_sends(to, header, std::span(packet).subspan(wire::header_bytes));
-      if (header.kind == wire::Kind::waiting) {
-        state.agents[to.value].receive(state.clocks[to.value], packet);
-      } else {
-        send(state, false, to, packet);
-      }
+      send(state, false, to, packet);
     }
   }
   switching::Event event;

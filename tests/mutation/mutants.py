@@ -22,8 +22,8 @@ MUTANTS = [
     # The switch: slots.
     Mutant(
         "no_bitmap_check", "P5", SWITCH + "contribute.cpp",
-        "if (slot.holds(arrival.seq()) && slot.has(arrival.rank())) return repeat(slot, arrival);",
-        "",
+        "if (slot.holds(arrival.seq()) && slot.has(arrival.rank())) {",
+        "if (false) {",
     ),
     Mutant(
         "old_contribution_opens_a_slot", "P5", SWITCH + "contribute.cpp",
@@ -76,7 +76,7 @@ MUTANTS = [
     ),
     Mutant(
         "unfinished_slot_is_called_done", "P7", SWITCH + "repeat.cpp",
-        "if (slot.state == Slot::State::open) {\n    send_waiting(slot, arrival);",
+        "if (slot.state == Slot::State::open) {\n    send_waiting(slot, arrival, stamp);",
         "if (slot.state == Slot::State::open) {\n    send_done(slot, arrival, asker);",
     ),
     Mutant(
@@ -196,8 +196,8 @@ MUTANTS = [
     ),
     Mutant(
         "round_trip_read_from_a_repeat", "P2", AGENT + "receive.cpp",
-        "if (!fragment.repeated) lane.rtt.sample(",
-        "lane.rtt.sample(",
+        "if (!fragment.repeated && (!asked || fragment.arrived)) {",
+        "if (true) {",
     ),
     Mutant(
         "timeout_forgets_the_wrap", "P2", AGENT + "recover.cpp",
@@ -205,14 +205,9 @@ MUTANTS = [
         "while (count > 0 && lane.recover_from.value < lane.recover_end.value) {",
     ),
     Mutant(
-        "estimate_is_never_doubted", "P2", AGENT + "recover.cpp",
-        "lane.in_doubt = lane.backoff > 0;",
-        "",
-    ),
-    Mutant(
         "payloads_are_never_asked_for", "P2", AGENT + "recover.cpp",
-        "queue_repeat(lane, seq, adds ? Fragment::Due::contribution : Fragment::Due::want);",
-        "queue_repeat(lane, seq, adds ? Fragment::Due::contribution : Fragment::Due::contribution);",
+        "fragment.finished ? Fragment::Due::want : Fragment::Due::question",
+        "fragment.finished ? Fragment::Due::question : Fragment::Due::question",
     ),
     Mutant(
         "nak_is_not_heard", "P11", AGENT + "receive.cpp",
@@ -237,8 +232,8 @@ MUTANTS = [
     ),
     Mutant(
         "settled_without_its_payloads", "settled", AGENT + "receive.cpp",
-        "if (fragment->lacking == 0) settle(now, lane, seq);",
-        "settle(now, lane, seq);",
+        "if (fragment->lacking == 0) {\n      settle",
+        "if (true) {\n      settle",
     ),
     Mutant(
         "done_speaks_for_one_too_many", "P8", AGENT + "receive.cpp",

@@ -11,9 +11,10 @@ namespace cais::agent {
 namespace {
 
 void walk_fragment(const Op& op, const Fragment& fragment, bool patient, Fingerprint& walk) {
+  const bool asked = fragment.spoken_of_at != fragment.sent_at;
   walk.number(static_cast<std::uint64_t>(fragment.state) |
               static_cast<std::uint64_t>(fragment.due) << 2 |
-              std::uint64_t{fragment.repeated} << 4 | std::uint64_t{fragment.asked} << 5 |
+              std::uint64_t{fragment.repeated} << 4 | std::uint64_t{asked} << 5 |
               std::uint64_t{fragment.finished} << 6 | std::uint64_t{patient} << 7 |
               std::uint64_t{fragment.index} << 32);
   walk.number(fragment.op);
@@ -31,8 +32,7 @@ void Agent::State::walk_lane(Instant now, const LaneState& lane, Fingerprint& wa
   walk.number(lane.waiting);
   walk.number(lane.packets_on_their_way);
   walk.number(std::min(lane.backoff, 2u) | std::uint64_t{lane.deadline == never} << 8 |
-              std::uint64_t{now < lane.next_scan} << 9 | std::uint64_t{lane.recovering} << 10 |
-              std::uint64_t{lane.in_doubt} << 11);
+              std::uint64_t{now < lane.next_scan} << 9 | std::uint64_t{lane.recovering} << 10);
   if (lane.recovering) {
     walk.number(lane.recover_from.value);
     walk.number(lane.recover_end.value);
@@ -50,7 +50,7 @@ void Agent::State::walk_lane(Instant now, const LaneState& lane, Fingerprint& wa
       walk.number(0);
       continue;
     }
-    walk_fragment(op(fragment.op), fragment, now - fragment.sent_at < patience, walk);
+    walk_fragment(op(fragment.op), fragment, now - fragment.spoken_of_at < patience, walk);
   }
 }
 

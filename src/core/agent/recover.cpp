@@ -44,7 +44,6 @@ void Agent::State::ask(LaneState& lane, Seq seq) {
 
 void Agent::State::timeout(Instant now, LaneState& lane) {
   ++counters.timeouts;
-  lane.in_doubt = lane.backoff > 0;
   ++lane.backoff;
   lane.deadline = now + lane.rtt.rto(lane.backoff);
   lane.recovering = true;
@@ -65,10 +64,8 @@ void Agent::State::recover_further(LaneState& lane, std::uint32_t count) {
 }
 
 void Agent::State::recovered(Instant now, LaneState& lane, const Fragment& fragment) {
-  // Of an estimate that is far too long (no sample mends it while all that settles was repeated)
-  // every answer would come too soon, and each timeout bring four fragments on and no more.
-  const bool fits = lane.in_doubt || now - fragment.sent_at >= lane.rtt.smoothed() / 2;
-  const bool answers_repeat = fragment.repeated && fits;
+  const bool answers_repeat =
+      fragment.repeated && now - fragment.sent_at >= lane.rtt.smoothed() / 2;
   if (answers_repeat) {
     congestion.lost();
     recover_further(lane, questions_per_answer);

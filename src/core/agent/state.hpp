@@ -78,7 +78,6 @@ struct LaneState {
   unsigned backoff = 0;
   Instant next_scan = Instant::min();  // when to look for overtaken fragments again
   bool recovering = false;             // after a timeout: repeats call forth further ones
-  bool in_doubt = false;               // of the estimate: no answer has fitted it since a timeout
   Seq recover_from{};                  // the first that this recovery has not repeated
   Seq recover_end{};                   // one past the last that was sent before it
 };
