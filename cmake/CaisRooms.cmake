@@ -25,7 +25,8 @@ endif()
 add_library(cais_flags INTERFACE)
 # -Wrestrict is wrong about std::string in GCC 12 (bug 105651).
 target_compile_options(cais_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-                                            -Wno-restrict -Werror -fno-omit-frame-pointer)
+                                            $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror
+                                            -fno-omit-frame-pointer)
 if(CAIS_CHECKS)
   target_compile_definitions(cais_flags INTERFACE CAIS_CHECKS=1)
 endif()

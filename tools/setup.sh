@@ -33,8 +33,8 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   # the network lab
   iproute2 ethtool libbpf-dev
-  # clang-tidy, and clang for programs that run in the kernel
-  "clang-$clang" "clang-tidy-$clang"
+  # clang-tidy, and clang for the fuzz targets and for programs that run in the kernel
+  "clang-$clang" "clang-tidy-$clang" "libclang-rt-$clang-dev"
   # Python
   python3 python3-venv python3-dev
 )

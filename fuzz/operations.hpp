@@ -1,0 +1,109 @@
+// fuzz/operations.hpp — a fuzzer's input as a list of operations: small numbers, taken byte by
+// byte, and the small collectives that they choose from.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "fuzz/input.hpp"
+#include "nir/targets/host/lower.hpp"
+#include "wire/descriptor.hpp"
+#include "wire/header.hpp"
+
+namespace cais::fuzz {
+
+/// Takes numbers off an input; zeros behind its end.
+class Operations {
+ public:
+  Operations(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
+  bool done() const { return rest_.empty(); }
+  std::uint8_t byte() {
+    if (rest_.empty()) return 0;
+    const std::uint8_t value = rest_.front();
+    rest_ = rest_.subspan(1);
+    return value;
+  }
+  std::uint32_t word() {
+    std::uint32_t value = 0;
+    for (int i = 0; i < 4; ++i) value = value << 8 | byte();
+    return value;
+  }
+  /// [0, count)
+  template <typename Number = std::uint32_t>
+  Number below(std::uint32_t count) {
+    return static_cast<Number>(byte() % count);
+  }
+
+ private:
+  std::span<const std::uint8_t> rest_;
+};
+
+inline constexpr std::uint16_t op_ranks = 3;
+inline constexpr std::uint32_t op_fragment_bytes = 32;
+
+struct Op {
+  wire::CommDescriptor descriptor;
+  nir::Plan plan;
+};
+
+/// One collective of each kind, of a few fragments, in two lanes where it is large enough.
+inline const std::vector<Op>& ops() {
+  static const std::vector<Op> all = [] {
+    std::vector<Op> made;
+    for (std::uint8_t kind = 1; op_kind_from(kind); ++kind) {
+      wire::DescriptorSpec spec;
+      spec.kind = *op_kind_from(kind);
+      spec.reduce_op = wire::reduces(spec.kind) ? ReduceOp::sum : ReduceOp::none;
+      spec.dtype = DType::int32;
+      spec.ranks = op_ranks;
+      spec.unit_elements = 20;
+      spec.fragment_bytes = op_fragment_bytes;
+      spec.lanes = 2;
+      const auto descriptor = wire::make_descriptor(spec);
+      CAIS_CHECK(descriptor.ok());
+      const auto plan = nir::lower(*descriptor);
+      CAIS_CHECK(plan.ok());
+      made.push_back({*descriptor, *plan});
+    }
+    return made;
+  }();
+  return all;
+}
+
+/// A packet whose tag is right; what it says comes from the input, near to what makes sense.
+inline std::vector<std::byte> packet_from(Operations& in, SessionId session, std::uint64_t seed) {
+  const Op& op = ops()[in.below(static_cast<std::uint32_t>(ops().size()))];
+  const std::uint32_t fragment = in.below(op.plan.fragments());
+  const std::uint8_t oddities = in.byte();  // a bit for each field that is anything
+  wire::Header header;
+  header.session = session;
+  header.epoch = Epoch((oddities & 1) != 0 ? in.below<std::uint16_t>(3) : std::uint16_t{1});
+  header.kind = static_cast<wire::Kind>(1 + in.below(7));
+  header.rank = Rank(in.below<std::uint16_t>(op_ranks + 1));
+  header.lane = Lane(in.below<std::uint8_t>(3));
+  header.seq = Seq((oddities & 2) != 0 ? in.word() : in.below(24));
+  header.flags = in.below<std::uint8_t>(4);
+  header.descriptor = wire::hash(op.descriptor);
+  header.chunk = (oddities & 4) != 0 ? in.word() : op.plan.chunk_of(fragment);
+  header.offset =
+      (oddities & 8) != 0
+          ? in.word()
+          : static_cast<std::uint32_t>(op.plan.extent(fragment).offset / wire::offset_step);
+  std::size_t payload_bytes = op.plan.fragment_bytes;
+  if (header.kind == wire::Kind::want) payload_bytes = wire::want_bytes;
+  if (header.kind == wire::Kind::mismatch) payload_bytes = wire::mismatch_bytes;
+  if (header.kind > wire::Kind::result && header.kind != wire::Kind::want &&
+      header.kind != wire::Kind::mismatch) {
+    payload_bytes = 0;
+  }
+  if ((oddities & 16) != 0) payload_bytes = in.byte();
+  if ((oddities & 32) != 0) payload_bytes = 0;
+  std::vector<std::byte> packet(wire::header_bytes + payload_bytes);
+  for (std::size_t i = wire::header_bytes; i < packet.size(); ++i) packet[i] = std::byte{in.byte()};
+  wire::serialize(header, std::span(packet).subspan(wire::header_bytes), seed,
+                  std::span(packet).first<wire::header_bytes>());
+  return packet;
+}
+
+}  // namespace cais::fuzz

@@ -1,0 +1,129 @@
+// fuzz/switch.cpp — a switch under any list of operations: sessions that come and go, ranks that
+// know the seed and break every rule, strangers. I5, I8 and P20 hold after each; what is sent goes
+// to bound ports, no larger than a fragment may be.
+#include "core/switching/switch.hpp"
+
+#include <cstring>
+#include <numeric>
+#include <set>
+
+#include "base/buffer.hpp"
+#include "fuzz/operations.hpp"
+
+using namespace cais;
+
+namespace {
+
+constexpr std::uint16_t sessions = 2;
+constexpr std::uint32_t window = 4;
+constexpr std::uint8_t lanes = 2;
+constexpr std::size_t operations_max = 256;
+constexpr std::size_t buffers = 32;
+constexpr std::size_t buffer_bytes = 512;
+
+class Bench {
+ public:
+  explicit Bench(fuzz::Operations in) : in_(in), pool_(buffers, buffer_bytes) {}
+
+  void run() {
+    for (std::size_t i = 0; i < operations_max && !in_.done(); ++i) {
+      step();
+      check();
+    }
+    drain();
+    for (std::uint16_t i = 0; i < sessions; ++i) close(SessionId(i + 1));
+    CAIS_CHECK(machine_.slots_in_use() == 0);
+    CAIS_CHECK(pool_.free_count() == pool_.capacity());
+  }
+
+ private:
+  static std::uint64_t seed_of(SessionId session) { return 100 + session.value; }
+
+  void step() {
+    const SessionId session(1 + in_.below(sessions));
+    switch (in_.below(8)) {
+      case 0:
+        return open(session);
+      case 1:
+        (void)machine_.define(
+            session,
+            fuzz::ops()[in_.below(static_cast<std::uint32_t>(fuzz::ops().size()))].descriptor);
+        return;
+      case 2:
+        return bind(session);
+      case 3:
+        return drain();
+      case 4:
+        if (in_.below(8) == 0) close(session);
+        return;
+      case 5:
+        return receive(fuzz::packet_from(in_, session, in_.byte()));  // a stranger's tag
+      default:
+        return receive(fuzz::packet_from(in_, session, seed_of(session)));
+    }
+  }
+
+  void open(SessionId session) {
+    const auto opened = machine_.open({session, Epoch(1), fuzz::op_ranks, lanes, in_.below(4),
+                                       window, fuzz::op_fragment_bytes, seed_of(session),
+                                       Seq(in_.below(2) == 0 ? 0 : 0xfffffff0)});
+    if (opened) open_.insert(session.value);
+  }
+  void bind(SessionId session) {
+    const switching::Port port(in_.below(8));
+    if (machine_.bind(session, Rank(in_.below<std::uint16_t>(4)), port)) bound_.insert(port.value);
+  }
+  void close(SessionId session) {
+    machine_.close(session);
+    open_.erase(session.value);
+  }
+
+  /// Half of the packets come in a buffer that the switch may keep.
+  void receive(const std::vector<std::byte>& bytes) {
+    const switching::Port port(in_.below(8));
+    Packet packet{bytes, in_.below(2) == 0 ? pool_.acquire() : BufferRef()};
+    if (packet.owner) {
+      std::memcpy(packet.owner.data(), bytes.data(), bytes.size());
+      packet.bytes = {packet.owner.data(), bytes.size()};
+    }
+    (void)machine_.receive(port, std::move(packet));
+  }
+
+  void drain() {
+    switching::Transmit out;
+    while (machine_.poll_transmit(out)) {
+      wire::Header header;
+      CAIS_CHECK(out.header.size() == wire::header_bytes);
+      CAIS_CHECK(out.payload.size() <= fuzz::op_fragment_bytes);
+      CAIS_CHECK(wire::parse(out.header, header) == wire::ParseError::none);
+      CAIS_CHECK(!out.ports.empty());
+      for (const switching::Port port : out.ports) CAIS_CHECK(bound_.contains(port.value));
+      std::vector<std::byte> packet(out.header.begin(), out.header.end());
+      packet.insert(packet.end(), out.payload.begin(), out.payload.end());
+      CAIS_CHECK(wire::tag_is_right(packet, seed_of(header.session)));
+    }
+    switching::Event event;
+    while (machine_.poll_event(event)) {
+    }
+  }
+
+  void check() const {
+    const switching::Counters& counters = machine_.counters();
+    CAIS_CHECK(counters.received == std::accumulate(std::begin(counters.dropped),
+                                                    std::end(counters.dropped),
+                                                    counters.accepted));       // I8
+    CAIS_CHECK(machine_.slots_in_use() <= open_.size() * lanes * 2 * window);  // I5
+  }
+
+  fuzz::Operations in_;
+  BufferPool pool_;  // outlives the switch, which keeps buffers of it
+  switching::Switch machine_;
+  std::set<std::uint32_t> open_, bound_;
+};
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Bench(fuzz::Operations(data, size)).run();
+  return 0;
+}
