@@ -40,8 +40,7 @@ Seat seat_of(const Hosts& hosts, std::uint16_t rank) {
     if (found == members.end() || *found != rank) continue;
     return {static_cast<std::uint16_t>(host), static_cast<std::uint16_t>(found - members.begin())};
   }
-  CAIS_CHECK(!"the rank is a member of a host");
-  return {};
+  check_failed(__FILE__, __LINE__, "the rank is a member of a host");
 }
 
 }  // namespace cais::runtime
