@@ -16,7 +16,7 @@ help:  ## this list
 setup:  ## Debian packages, .venv with the pinned Python packages; quick when nothing is missing
 	@tools/setup.sh
 
-build: setup  ## C++ of PRESET (dev, release, asan-ubsan, tsan) into build/PRESET/bin
+build: setup  ## C++ of PRESET (dev, release, asan-ubsan, tsan, fuzz) into build/PRESET/bin
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 
@@ -26,7 +26,7 @@ install: setup  ## torch_cais into .venv
 demo: install  ## trains a tensor-parallel transformer through gloo and through cais (4 minutes)
 	@$(PYTHON) demo/run.py $(ARGS)
 
-test: install  ## all tests, C++ and Python; ends with "N passed, N failed"
+test: install  ## all tests: C++, Python, each fuzz target for seconds; ends with "N passed, N failed"
 	@$(PYTHON) tools/test.py --jobs $(JOBS) $(ARGS)
 
 test-sanitizers: install  ## the same, and the C++ tests under ASan + UBSan and TSan (an hour)

@@ -1,10 +1,11 @@
 """Runs every test of the repository and ends with one line: `N passed, N failed`.
 
-Parts, in order: the C++ tests (preset dev), the Python tests, and with --sanitizers the C++ tests
-under AddressSanitizer + UndefinedBehaviorSanitizer and under ThreadSanitizer. A part that cannot be
-built or started counts as one failure. With --soak-minutes the C++ and Python tests repeat in
-random order until the time is up or one fails; before them come the model checker on 10^7 states
-and 24 simulated hours of fresh seeds.
+Parts, in order: the C++ tests (preset dev), the Python tests, the fuzz targets for some seconds each,
+and with --sanitizers the C++ tests under AddressSanitizer + UndefinedBehaviorSanitizer and under
+ThreadSanitizer. A part that cannot be built or started counts as one failure. With --soak-minutes
+the C++ and Python tests repeat in random order, and the fuzz targets run for longer, until the time
+is up or one fails; before them come the model checker on 10^7 states and 24 simulated hours of fresh
+seeds.
 """
 import argparse
 import concurrent.futures
@@ -17,6 +18,8 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 
+import fuzz
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 # What does not run under the sanitizers: tests of the sources and of what was built from them.
@@ -24,6 +27,8 @@ NOT_SANITIZED = "^(architecture|mutation)"
 SOAK_STATES_PER_WORLD = "500000"  # 10^7 states in all
 SOAK_HOURS = "24"  # simulated
 COMMAND_MINUTES_MAX = 60  # the build for a sanitizer from nothing, on two cores
+FUZZ_SECONDS = 3  # for each target
+FUZZ_SECONDS_SOAK = 60
 
 
 @dataclasses.dataclass
@@ -68,17 +73,21 @@ def read_report(part: Part, report: pathlib.Path, status: int) -> None:
         part.failures.append(f"{part.name}: no test found")
 
 
-def run_ctest(name: str, preset: str, jobs: int, options: list[str], targets: list[str]) -> Part:
-    part = Part(name)
+def build(part: Part, preset: str, jobs: int) -> bool:
     configure = ["cmake", "--preset", preset, "--log-level=WARNING"]
-    if preset != "dev":
-        configure.append("-DCAIS_BUILD_RPC=OFF")
-    build = ["cmake", "--build", "--preset", preset, "-j", str(jobs)]
-    for command in (configure, build + targets):
+    for command in (configure, ["cmake", "--build", "--preset", preset, "-j", str(jobs)]):
         status = run(command, stdout=subprocess.DEVNULL if command is configure else None)
         if status != 0:
-            part.failures.append(f"{name}: `{' '.join(command)}` failed (exit status {status})")
-            return part
+            part.failures.append(
+                f"{part.name}: `{' '.join(command)}` failed (exit status {status})")
+            return False
+    return True
+
+
+def run_ctest(name: str, preset: str, jobs: int, options: list[str]) -> Part:
+    part = Part(name)
+    if not build(part, preset, jobs):
+        return part
     report = REPORTS / f"{preset}.xml"
     report.unlink(missing_ok=True)
     status = run(
@@ -101,6 +110,17 @@ def run_pytest(options: list[str]) -> Part:
     return part
 
 
+def run_fuzz(jobs: int, seconds: int) -> Part:
+    part = Part("fuzz")
+    if build(part, "fuzz", jobs):
+        for outcome in fuzz.run_all(fuzz.targets(), seconds, jobs):
+            if outcome.broken:
+                part.failures.append(f"fuzz {outcome.target}: {outcome.broken}")
+            else:
+                part.passed += 1
+    return part
+
+
 def timed(function, *arguments) -> Part:
     begun = time.monotonic()
     part = function(*arguments)
@@ -109,11 +129,15 @@ def timed(function, *arguments) -> Part:
 
 
 def once(jobs: int, sanitizers: bool) -> list[Part]:
-    parts = [timed(run_ctest, "c++", "dev", jobs, [], []), timed(run_pytest, [])]
+    parts = [
+        timed(run_ctest, "c++", "dev", jobs, []),
+        timed(run_pytest, []),
+        timed(run_fuzz, jobs, FUZZ_SECONDS),
+    ]
     if sanitizers:
         for preset in ("asan-ubsan", "tsan"):
             all_but = ["-E", NOT_SANITIZED]
-            parts.append(timed(run_ctest, f"c++ {preset}", preset, jobs, all_but, []))
+            parts.append(timed(run_ctest, f"c++ {preset}", preset, jobs, all_but))
     return parts
 
 
@@ -157,10 +181,11 @@ def soak(jobs: int, minutes: float) -> list[Part]:
         seed = str(random.SystemRandom().randrange(1 << 31))
         os.environ["CAIS_TEST_SEED"] = seed
         os.environ["RC_PARAMS"] = f"seed={seed}"
-        number = (len(parts) - first_round) // 2 + 1
+        number = (len(parts) - first_round) // 3 + 1
         print(f"soak: round {number}, CAIS_TEST_SEED={seed}", flush=True)
-        parts.append(timed(run_ctest, "c++", "dev", jobs, ["--schedule-random"], []))
+        parts.append(timed(run_ctest, "c++", "dev", jobs, ["--schedule-random"]))
         parts.append(timed(run_pytest, []))
+        parts.append(timed(run_fuzz, jobs, FUZZ_SECONDS_SOAK))
     return parts
 
 

@@ -128,6 +128,8 @@ template <typename... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
 };
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14 does not deduce it
 
 std::string allowed(const Value& value) {
   return std::visit(Overloaded{[](const Transport&) { return std::string("auto, shm or udp"); },
