@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "nir/build.hpp"
 #include "tests/nir/random_descriptor.hpp"
 

@@ -1,4 +1,5 @@
 // Scenarios of the agent: what it sends, and what it makes of the switch's answers.
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>

@@ -2,6 +2,8 @@
 
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
+
 #include "errors.hpp"
 
 namespace cais::pytorch {

@@ -2,6 +2,7 @@
 // ranks, size, dtype, reduce op and root; memory of any kind; in place and not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
