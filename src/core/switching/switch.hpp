@@ -2,10 +2,10 @@
 // their lanes and slots. No clock, socket or thread. One object serves the lanes that one worker
 // was given; it never shares a slot with another.
 //
-//   open/define/bind/close   the management interface: sessions, descriptors, where ranks speak
-//   from receive(port, packet)    takes one packet; its buffer is kept until its slot has been
-//   summed poll_transmit(out)       the next packet to send, until there is none; what it points at
-//   stays
+//   open/define/bind/close   the management interface: sessions, descriptors, and from where ranks
+//                            speak
+//   receive(port, packet)    takes one packet; its buffer is kept until its slot has been summed
+//   poll_transmit(out)       the next packet to send, until there is none; what it points at stays
 //                            valid until the next receive(), close() or destruction
 //   poll_event(out)          what the runtime should know, until there is none
 //
