@@ -27,9 +27,9 @@ std::string lowered(OpKind kind, ReduceOp op = ReduceOp::none) {
 }
 
 TEST(Lower, EachKindToItsPlan) {
-  const std::string one = "; 1 x 6000 bytes, 6 fragments of 1024 each, 256 to a chunk, over 1 lane";
+  const std::string one = "; 1 x 6000 bytes, 6 fragments of 1008 each, 260 to a chunk, over 1 lane";
   const std::string per_rank =
-      "; 4 x 6000 bytes, 6 fragments of 1024 each, 256 to a chunk, over 1 lane";
+      "; 4 x 6000 bytes, 6 fragments of 1008 each, 260 to a chunk, over 1 lane";
   EXPECT_EQ(lowered(OpKind::all_reduce, ReduceOp::sum),
             "reduce sum in float32 of bfloat16, to all, 4 ranks, root 0" + one);
   EXPECT_EQ(lowered(OpKind::all_reduce, ReduceOp::avg),

@@ -164,8 +164,8 @@ TEST(Plan, IsReadable) {
                                .unit_elements = 1'000'000,
                                .fragment_bytes = 8192,
                                .lanes = 4})),
-            "reduce avg in float32 of bfloat16, to all, 4 ranks, root 0; 1 x 2000000 bytes, 245 "
-            "fragments of 8192 each, 32 to a chunk, over 4 lanes");
+            "reduce avg in float32 of bfloat16, to all, 4 ranks, root 0; 1 x 2000000 bytes, 248 "
+            "fragments of 8080 each, 32 to a chunk, over 4 lanes");
 }
 
 }  // namespace

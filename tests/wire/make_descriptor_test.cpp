@@ -53,6 +53,7 @@ TEST(MakeDescriptor, SendsSmallOpsInSmallFragments) {
 TEST(MakeDescriptor, CutsAGatherSmallerSoThatNoServerForwardsAll) {
   DescriptorSpec gather = all_reduce(4 * 256);  // 4 KB from each of 4 ranks
   gather.kind = OpKind::all_gather;
+  gather.reduce_op = ReduceOp::none;
   gather.fragment_bytes = 8192;
   const CommDescriptor small = make_descriptor(gather).value();
   EXPECT_EQ(small.lanes, 2);
