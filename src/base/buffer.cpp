@@ -3,15 +3,18 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "base/round_up.hpp"
 
 namespace cais {
 namespace {
-constexpr std::align_val_t buffer_alignment{64};
-}
+constexpr std::size_t alignment_bytes = 64;
+constexpr std::align_val_t buffer_alignment{alignment_bytes};
+}  // namespace
 
 BufferPool::BufferPool(std::size_t buffers, std::size_t buffer_bytes)
-    : buffer_bytes_((buffer_bytes + 63) / 64 * 64),
-      memory_(static_cast<std::byte*>(::operator new[](buffers* buffer_bytes_, buffer_alignment))) {
+    : buffer_bytes_(round_up(buffer_bytes, alignment_bytes)),
+      memory_(
+          static_cast<std::byte*>(::operator new[]((buffers * buffer_bytes_), buffer_alignment))) {
   buffers_.reserve(buffers);
   free_.reserve(buffers);
   for (std::size_t i = 0; i < buffers; ++i) {
