@@ -38,8 +38,7 @@ void set_sizes(const DescriptorSpec& spec, CommDescriptor& descriptor) {
   const std::uint64_t lanes = std::clamp<std::uint64_t>(
       received / lane_bytes_min, 1,
       std::min<std::uint64_t>(spec.lanes, units * std::max(per_unit, per_unit_max)));
-  per_unit =
-      round_up(std::max(per_unit, (lanes + units - 1) / units), lanes / std::gcd(units, lanes));
+  per_unit = round_up(per_unit, lanes / std::gcd(units, lanes));
   const std::uint64_t even = round_up((unit_bytes + per_unit - 1) / per_unit, fragment_bytes_step);
   descriptor.unit_bytes = unit_bytes;
   descriptor.fragment_bytes = static_cast<std::uint32_t>(
