@@ -12,6 +12,14 @@ constexpr std::uint64_t much_later_ms_max = 400;
 
 }  // namespace
 
+std::vector<std::byte> joined(std::span<const std::byte> header, std::span<const std::byte> payload,
+                              std::span<const std::byte> padding) {
+  std::vector<std::byte> packet(header.begin(), header.end());
+  packet.insert(packet.end(), payload.begin(), payload.end());
+  packet.insert(packet.end(), padding.begin(), padding.end());
+  return packet;
+}
+
 const char* to_string(Fault fault) {
   static constexpr const char* names[] = {"loss",       "burst",        "partition",    "clog",
                                           "doubled",    "doubled_late", "straggler",    "damage",

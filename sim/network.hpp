@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/rng.hpp"
@@ -31,6 +32,10 @@ enum class Fault : std::uint8_t {
 };
 const char* to_string(Fault fault);
 using FaultCounts = std::array<std::uint64_t, static_cast<std::size_t>(Fault::count_)>;
+
+/// A packet as it goes onto the wire, from the pieces that a machine sends.
+std::vector<std::byte> joined(std::span<const std::byte> header, std::span<const std::byte> payload,
+                              std::span<const std::byte> padding = {});
 
 using Bytes = std::shared_ptr<const std::vector<std::byte>>;
 

@@ -22,13 +22,6 @@ std::uint64_t dropped(const agent::Counters& counters) {
          counters.dropped_stale;
 }
 
-std::vector<std::byte> joined(const agent::Transmit& out) {
-  std::vector<std::byte> bytes(out.header.begin(), out.header.end());
-  bytes.insert(bytes.end(), out.payload.begin(), out.payload.end());
-  bytes.insert(bytes.end(), out.padding.begin(), out.padding.end());
-  return bytes;
-}
-
 }  // namespace
 
 std::uint32_t World::endpoint(const RankProcess& node) const {
@@ -149,7 +142,7 @@ void World::drain(RankProcess& node) {
 
 void World::send_to_switch(RankProcess& node, const agent::Transmit& out) {
   Group& group = *node.group;
-  std::vector<std::byte> packet = joined(out);
+  std::vector<std::byte> packet = joined(out.header, out.payload, out.padding);
   wire::Header header;
   const bool readable = wire::parse(packet, header) == wire::ParseError::none &&
                         wire::tag_is_right(packet, group.config.tag_seed);

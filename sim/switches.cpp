@@ -164,8 +164,7 @@ void World::drain(std::size_t which) {
 }
 
 void World::send_to_rank(std::size_t which, const switching::Transmit& out, switching::Port port) {
-  std::vector<std::byte> packet(out.header.begin(), out.header.end());
-  packet.insert(packet.end(), out.payload.begin(), out.payload.end());
+  std::vector<std::byte> packet = joined(out.header, out.payload);
   wire::Header header;
   const bool readable = wire::parse(packet, header) == wire::ParseError::none;
   Group* group = readable ? find(header) : nullptr;

@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/fingerprint.hpp"
+#include "sim/network.hpp"
 
 namespace cais::sim {
 namespace {
@@ -16,14 +17,6 @@ constexpr std::uint64_t tag_seed = 77;
 constexpr Seq first_seq{0xfffffffe};  // the counter wraps in every world
 /// Timeouts of one rank after which a run without faults must be over (I7).
 constexpr int timeouts_max = 8;
-
-std::vector<std::byte> joined(std::span<const std::byte> a, std::span<const std::byte> b,
-                              std::span<const std::byte> c = {}) {
-  std::vector<std::byte> bytes(a.begin(), a.end());
-  bytes.insert(bytes.end(), b.begin(), b.end());
-  bytes.insert(bytes.end(), c.begin(), c.end());
-  return bytes;
-}
 
 wire::Header header_of(std::span<const std::byte> packet) {
   wire::Header header;
