@@ -196,7 +196,7 @@ MUTANTS = [
     ),
     Mutant(
         "round_trip_read_from_a_repeat", "P2", AGENT + "receive.cpp",
-        "if (!fragment.repeated && (!asked || fragment.arrived)) {",
+        "if (!fragment.repeated && (!fragment.asked() || fragment.arrived)) {",
         "if (true) {",
     ),
     Mutant(

@@ -11,10 +11,9 @@ namespace cais::agent {
 namespace {
 
 void walk_fragment(const Op& op, const Fragment& fragment, bool patient, Fingerprint& walk) {
-  const bool asked = fragment.spoken_of_at != fragment.sent_at;
   walk.number(static_cast<std::uint64_t>(fragment.state) |
               static_cast<std::uint64_t>(fragment.due) << 2 |
-              std::uint64_t{fragment.repeated} << 4 | std::uint64_t{asked} << 5 |
+              std::uint64_t{fragment.repeated} << 4 | std::uint64_t{fragment.asked()} << 5 |
               std::uint64_t{fragment.finished} << 6 | std::uint64_t{patient} << 7 |
               std::uint64_t{fragment.index} << 32);
   walk.number(fragment.op);

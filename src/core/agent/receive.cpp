@@ -97,7 +97,7 @@ Agent::State::Outcome Agent::State::done(Instant now, LaneState& lane, const wir
     fragment->finished = news = true;
     if (fragment->lacking == 0) {
       settle(now, lane, seq);
-    } else if (fragment->spoken_of_at > fragment->sent_at) {
+    } else if (fragment->asked()) {
       ask(lane, seq);
     }
   }
@@ -178,8 +178,7 @@ void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
   fragment.state = Fragment::State::settled;
   // What was asked about may come late because it was lost on its way to us, unless the switch said
   // that it waited itself.
-  const bool asked = fragment.spoken_of_at != fragment.sent_at;
-  if (!fragment.repeated && (!asked || fragment.arrived)) {
+  if (!fragment.repeated && (!fragment.asked() || fragment.arrived)) {
     lane.rtt.sample(now, now - fragment.sent_at, fragment.clocked);
   }
   lane.clocked = true;

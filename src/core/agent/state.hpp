@@ -41,6 +41,8 @@ struct Fragment {
   std::uint64_t lacking = 0;  // ranks whose payload is still owed to us; rank 0's bit for a sum
   Instant sent_at{};          // the contribution, for the last time
   Instant spoken_of_at{};     // contribution or question, for the last time
+  /// Whether the switch was asked about it since the contribution last went.
+  bool asked() const { return spoken_of_at != sent_at; }
   std::array<std::byte, wire::header_bytes> header{};
   std::array<std::byte, wire::want_bytes> want{};
 };
