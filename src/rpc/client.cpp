@@ -13,6 +13,7 @@
 #include "cais/v1/switch.grpc.pb.h"
 #include "rpc/client_api.hpp"
 #include "rpc/convert.hpp"
+#include "rpc/grpc_lifetime.hpp"
 
 namespace {
 
@@ -77,7 +78,7 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
     call->request.set_comm_descriptor(descriptor, 128);
     call->request.set_shown(shown, 128);
     stub_->async()->Describe(&call->context, &call->request, &call->reply,
-                             [this, call, hash](const grpc::Status& status) {
+                             [this, call, hash](const grpc::Status& status) mutable {
                                if (status.ok()) {
                                  CaisRpcEvent event{};
                                  event.kind = CAIS_RPC_DESCRIBED;
@@ -86,7 +87,7 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
                                } else {
                                  end(cais::rpc::to_error(status, whom()));
                                }
-                               finish_call();
+                               finish_call(call);
                              });
   }
 
@@ -94,7 +95,7 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
     auto call = begin<v1::LeaveRequest, v1::LeaveReply>();
     call->request.set_ops(ops);
     stub_->async()->Leave(&call->context, &call->request, &call->reply,
-                          [this, call](const grpc::Status&) { finish_call(); });
+                          [this, call](const grpc::Status&) mutable { finish_call(call); });
   }
 
   void abort(std::uint32_t code, const char* reason) {
@@ -102,7 +103,7 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
     call->request.set_code(code);
     call->request.set_reason(reason);
     stub_->async()->Abort(&call->context, &call->request, &call->reply,
-                          [this, call](const grpc::Status&) { finish_call(); });
+                          [this, call](const grpc::Status&) mutable { finish_call(call); });
   }
 
   void OnReadDone(bool ok) override {
@@ -136,7 +137,11 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
     ++calls_;
     return call;
   }
-  void finish_call() {
+  /// What the call holds of the channel goes first: once it is counted as over, the destructor may
+  /// end the channel, which must not be left to a thread of gRPC.
+  template <typename Request, typename Reply>
+  void finish_call(std::shared_ptr<Call<Request, Reply>>& call) {
+    call.reset();
     const std::scoped_lock lock(mutex_);
     --calls_;
     ended_.notify_all();
@@ -230,8 +235,11 @@ namespace {
 
 constexpr CaisRpcApi api{
     .version = cais_rpc_api_version,
-    .join = [](const char* address, const CaisRpcJoin* join, CaisRpcCallback callback,
-               void* context) { return new CaisRpcClient(address, *join, callback, context); },
+    .join =
+        [](const char* address, const CaisRpcJoin* join, CaisRpcCallback callback, void* context) {
+          cais::rpc::keep_grpc();
+          return new CaisRpcClient(address, *join, callback, context);
+        },
     .describe = [](CaisRpcClient* client, const unsigned char* descriptor,
                    const unsigned char* shown,
                    std::uint64_t hash) { client->describe(descriptor, shown, hash); },

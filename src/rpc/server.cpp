@@ -9,6 +9,7 @@
 
 #include "cais/v1/switch.grpc.pb.h"
 #include "rpc/convert.hpp"
+#include "rpc/grpc_lifetime.hpp"
 
 namespace cais::rpc {
 namespace {
@@ -163,6 +164,7 @@ class GrpcServer final : public Server {
 
 Result<std::unique_ptr<Server>> Server::start(const std::string& address,
                                               SwitchManagement& management) {
+  keep_grpc();
   auto server = std::make_unique<GrpcServer>(management);
   if (Result<void> listening = server->listen(address); !listening) return listening.error();
   return std::unique_ptr<Server>(std::move(server));

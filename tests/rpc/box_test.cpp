@@ -1,6 +1,7 @@
 // Groups whose lanes meet at a cais-switch: registry, workers and gRPC server are the daemon's own,
 // the ranks are threads that reach it through libcais_rpc.so.
 #include <gmock/gmock.h>
+#include <grpc/grpc.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -74,6 +75,16 @@ TEST(Box, SpreadsLanesOverWorkers) {
     check_all_gather(rank, 100'000);
   });
   expect_all_free(box);
+}
+
+/// Its end goes on in a thread of its own, and a process that ends meanwhile is aborted.
+TEST(Box, GrpcStaysAfterItsLastObject) {
+  {
+    Box box(1);
+    with_ranks({.ranks = 2, .switch_ip = box.address()},
+               [](TestRank& rank) { check_all_reduce(rank, 10); });
+  }
+  EXPECT_TRUE(grpc_is_initialized());
 }
 
 TEST(Box, ComputesUnderLoss) {
