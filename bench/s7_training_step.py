@@ -24,6 +24,7 @@ MODELS = {
     "llama-2-7b layer": ["--hidden", "4096", "--layers", "1", "--heads", "32", "--feed-forward",
                          "11008", "--sequence", "256", "--batch", "1", "--learning-rate", "1e-4"],
 }
+STEPS = {4: 10, 8: 3}  # by TP: more ranks than cores make a step of the large layer take a minute
 BACKENDS = ("fake", "gloo", "cais")
 SECONDS_MAX = 600
 
@@ -85,7 +86,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--models", nargs="+", choices=MODELS)
     parser.add_argument("--tp", nargs="+", type=int)
-    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--steps", type=int, help="of a run: 10, at TP 8 3")
     parser.add_argument("--page", action="store_true", help="only write docs/benchmarks.md from the results")
     arguments = parser.parse_args()
     lines = load(RESULTS / "S7.jsonl")
@@ -94,8 +95,9 @@ def main() -> None:
         return
     quick = arguments.quick
     for model in arguments.models or (["demo"] if quick else list(MODELS)):
-        for tp in arguments.tp or ([4] if quick else [4, 8]):
-            measured = measure(model, tp, arguments.steps, arguments.rounds or (1 if quick else 5))
+        for tp in arguments.tp or ([4] if quick else STEPS):
+            steps = arguments.steps or STEPS.get(tp, 10)
+            measured = measure(model, tp, steps, arguments.rounds or (1 if quick else 5))
             lines = merge(lines, measured)
             save("S7", lines)
 
