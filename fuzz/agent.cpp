@@ -1,6 +1,7 @@
-// fuzz/agent.cpp — an agent under any list of operations: collectives, time, and packets of a
-// switch that breaks every rule. What it sends are packets of its session; what is done was
-// submitted, in order, and every byte lies in a tensor (the sanitizer sees to that).
+// fuzz/agent.cpp — an agent under any list of operations: collectives, time, other epochs, and
+// packets of a switch that breaks every rule. What it sends are packets of its session and epoch;
+// what is done was submitted, in order; and every byte lies in a tensor of an op that is not done,
+// or in what the agent keeps itself (the sanitizer sees to that).
 #include "core/agent/agent.hpp"
 
 #include <deque>
@@ -26,8 +27,15 @@ class Bench {
  public:
   explicit Bench(fuzz::Operations in)
       : in_(in),
-        agent_({session, Epoch(1), Rank(in_.below<std::uint16_t>(fuzz::op_ranks)), fuzz::op_ranks,
-                lanes, window, seed, Seq(in_.below(2) == 0 ? 0 : 0xfffffff0)}) {}
+        agent_({.session = session,
+                .epoch = epoch_,
+                .rank = Rank(in_.below<std::uint16_t>(fuzz::op_ranks)),
+                .ranks = fuzz::op_ranks,
+                .lanes = lanes,
+                .window_fragments = window,
+                .tag_seed = seed,
+                .first_seq = Seq(in_.below(2) == 0 ? 0 : 0xfffffff0),
+                .retains = in_.below(2) == 0}) {}
 
   void run() {
     for (std::size_t i = 0; i < operations_max && !in_.done(); ++i) step();
@@ -37,7 +45,7 @@ class Bench {
 
  private:
   void step() {
-    switch (in_.below(6)) {
+    switch (in_.below(8)) {
       case 0:
         return submit();
       case 1:
@@ -49,9 +57,28 @@ class Bench {
       case 3:
         for (std::uint8_t lane = 0; lane < lanes; ++lane) (void)agent_.waits_for(Lane(lane));
         return take_events();
+      case 4:
+        if (in_.below(4) == 0) agent_.fence();
+        return;
+      case 5:
+        return resume();
       default:
-        return agent_.receive(now_, fuzz::packet_from(in_, session, in_.below(16) == 0 ? 1 : seed));
+        return agent_.receive(
+            now_, fuzz::packet_from(in_, session, in_.below(16) == 0 ? 1 : seed, epoch_));
     }
+  }
+
+  /// Somewhere around where it stands.
+  void resume() {
+    std::vector<Seq> from;
+    for (std::uint8_t lane = 0; lane < lanes; ++lane) {
+      from.push_back(agent_.first_unsettled(Lane(lane)) + 1 - in_.below(2 * window));
+    }
+    const Epoch next(static_cast<std::uint16_t>(epoch_.value + in_.below(3)));
+    transmit();  // of the old epoch
+    if (!agent_.resume(next, from)) return;
+    CAIS_CHECK(next > epoch_);
+    epoch_ = next;
   }
 
   void submit() {
@@ -74,6 +101,7 @@ class Bench {
       CAIS_CHECK(wire::parse(packet, header) == wire::ParseError::none);
       CAIS_CHECK(wire::tag_is_right(packet, seed));
       CAIS_CHECK(header.session == session && header.lane == out.lane);
+      CAIS_CHECK(header.epoch == epoch_);
       CAIS_CHECK(packet.size() <= wire::header_bytes + fuzz::op_fragment_bytes);
     }
   }
@@ -83,8 +111,9 @@ class Bench {
     while (agent_.poll_event(event)) {
       if (const auto* done = std::get_if<agent::Done>(&event)) {
         CAIS_CHECK(!ended_ && done->op == done_++);
-      } else {
-        CAIS_CHECK(!ended_ && std::get<agent::Mismatched>(event).op < submitted_);
+        tensors_[done->op] = {};
+      } else if (const auto* bad = std::get_if<agent::Mismatched>(&event)) {
+        CAIS_CHECK(!ended_ && bad->op < submitted_);
         ended_ = true;
       }
     }
@@ -93,6 +122,7 @@ class Bench {
   }
 
   fuzz::Operations in_;
+  Epoch epoch_{1};
   agent::Agent agent_;
   Instant now_{};
   std::deque<Tensors> tensors_;

@@ -72,18 +72,19 @@ inline const std::vector<Op>& ops() {
 }
 
 /// A packet whose tag is right; what it says comes from the input, near to what makes sense.
-inline std::vector<std::byte> packet_from(Operations& in, SessionId session, std::uint64_t seed) {
+inline std::vector<std::byte> packet_from(Operations& in, SessionId session, std::uint64_t seed,
+                                          Epoch epoch = Epoch(1)) {
   const Op& op = ops()[in.below(static_cast<std::uint32_t>(ops().size()))];
   const std::uint32_t fragment = in.below(op.plan.fragments());
   const std::uint8_t oddities = in.byte();  // a bit for each field that is anything
   wire::Header header;
   header.session = session;
-  header.epoch = Epoch((oddities & 1) != 0 ? in.below<std::uint16_t>(3) : std::uint16_t{1});
-  header.kind = static_cast<wire::Kind>(1 + in.below(7));
+  header.epoch = (oddities & 1) != 0 ? Epoch(in.below<std::uint16_t>(3)) : epoch;
+  header.kind = static_cast<wire::Kind>(1 + in.below(8));
   header.rank = Rank(in.below<std::uint16_t>(op_ranks + 1));
   header.lane = Lane(in.below<std::uint8_t>(3));
   header.seq = Seq((oddities & 2) != 0 ? in.word() : in.below(24));
-  header.flags = in.below<std::uint8_t>(4);
+  header.flags = in.below<std::uint8_t>(8);
   header.descriptor = wire::hash(op.descriptor);
   header.chunk = (oddities & 4) != 0 ? in.word() : op.plan.chunk_of(fragment);
   header.offset =

@@ -1,8 +1,10 @@
-// fuzz/switch.cpp — a switch under any list of operations: sessions that come and go, ranks that
-// know the seed and break every rule, strangers. I5, I8 and P20 hold after each; what is sent goes
-// to bound ports, no larger than a fragment may be.
+// fuzz/switch.cpp — a switch under any list of operations: sessions that come and go and go on in
+// other epochs, ranks that know the seed and break every rule, strangers. I5, I8 and P20 hold after
+// each; what is sent goes to bound ports, no larger than a fragment may be; but that there is no
+// such session, to whoever asks.
 #include "core/switching/switch.hpp"
 
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <set>
@@ -41,9 +43,11 @@ class Bench {
 
   void step() {
     const SessionId session(1 + in_.below(sessions));
-    switch (in_.below(8)) {
+    switch (in_.below(10)) {
       case 0:
         return open(session);
+      case 8:
+        return change_epoch(session);
       case 1:
         (void)machine_.define(
             session,
@@ -59,15 +63,29 @@ class Bench {
       case 5:
         return receive(fuzz::packet_from(in_, session, in_.byte()));  // a stranger's tag
       default:
-        return receive(fuzz::packet_from(in_, session, seed_of(session)));
+        return receive(fuzz::packet_from(in_, session, seed_of(session), epochs_[session.value]));
     }
+  }
+
+  void change_epoch(SessionId session) {
+    drain();
+    Epoch& epoch = epochs_[session.value];
+    const Epoch next(static_cast<std::uint16_t>(epoch.value + in_.below(3)));
+    if (in_.below(2) == 0) {
+      if (machine_.fence(session, next)) epoch = next;
+      return;
+    }
+    const std::array from{Seq(in_.below(16)), Seq(in_.below(16))};
+    (void)machine_.resume(session, next, in_.below(5), from);
   }
 
   void open(SessionId session) {
     const auto opened = machine_.open({session, Epoch(1), fuzz::op_ranks, lanes, in_.below(4),
                                        window, fuzz::op_fragment_bytes, seed_of(session),
                                        Seq(in_.below(2) == 0 ? 0 : 0xfffffff0)});
-    if (opened) open_.insert(session.value);
+    if (!opened) return;
+    open_.insert(session.value);
+    epochs_[session.value] = Epoch(1);
   }
   void bind(SessionId session) {
     const switching::Port port(in_.below(8));
@@ -97,6 +115,10 @@ class Bench {
       CAIS_CHECK(out.payload.size() <= fuzz::op_fragment_bytes);
       CAIS_CHECK(wire::parse(out.header, header) == wire::ParseError::none);
       CAIS_CHECK(!out.ports.empty());
+      if (header.kind == wire::Kind::no_session) {
+        CAIS_CHECK(out.payload.empty() && !open_.contains(header.session.value));
+        continue;
+      }
       for (const switching::Port port : out.ports) CAIS_CHECK(bound_.contains(port.value));
       std::vector<std::byte> packet(out.header.begin(), out.header.end());
       packet.insert(packet.end(), out.payload.begin(), out.payload.end());
@@ -119,6 +141,7 @@ class Bench {
   BufferPool pool_;  // outlives the switch, which keeps buffers of it
   switching::Switch machine_;
   std::set<std::uint32_t> open_, bound_;
+  std::array<Epoch, sessions + 1> epochs_{};  // by session
 };
 
 }  // namespace

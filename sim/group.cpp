@@ -5,6 +5,8 @@
 namespace cais::sim {
 namespace {
 
+constexpr std::uint64_t epochs_per_life = 4096;
+
 /// A collective that nobody else calls at this place.
 wire::DescriptorSpec another_spec(Rng& rng, const Shape& shape, const Job& than) {
   while (true) {
@@ -17,7 +19,7 @@ wire::DescriptorSpec another_spec(Rng& rng, const Shape& shape, const Job& than)
 }  // namespace
 
 Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_life)
-    : switches(scenario.switches),
+    : retains(scenario.controlled != 0),
       life(which_life),
       rng(numbers(scenario.seed, Purpose::group, index << 32 | which_life)) {
   // The first session has the scenario's full size, so that a smaller number makes a smaller run.
@@ -31,7 +33,7 @@ Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_
   shape.payload_bytes_max = static_cast<std::uint32_t>(scenario.payload);
   shape.elements_max = scenario.elements;
   config.session = SessionId(static_cast<std::uint32_t>(1 + index));
-  config.epoch = Epoch(static_cast<std::uint16_t>(1 + which_life));
+  config.epoch = Epoch(static_cast<std::uint16_t>(1 + which_life * epochs_per_life));
   config.ranks = shape.ranks;
   config.lanes = shape.lanes;
   config.window_fragments = static_cast<std::uint32_t>(scenario.window);
@@ -54,15 +56,29 @@ Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_
   script = std::make_unique<Script>(config.lanes, config.window_fragments, config.first_seq,
                                     std::move(calls));
   oracle = std::make_unique<Oracle>(*script);
+  for (std::size_t lane = 0; lane < config.lanes; ++lane) {
+    services.push_back(Service{lane % scenario.switches, config.epoch});
+  }
   members.resize(shape.ranks);
   for (Member& member : members) member.described.resize(scenario.ops);
 }
 
+bool Group::lives_in(Epoch epoch) const {
+  return epoch >= config.epoch && epoch.value < config.epoch.value + epochs_per_life;
+}
+
 std::uint64_t Group::lanes_served(std::uint64_t of_switch) const {
   std::uint64_t served = 0;
-  for (std::uint64_t lane = of_switch; lane < config.lanes; lane += switches)
-    served |= 1ull << lane;
+  for (std::size_t lane = 0; lane < services.size(); ++lane) {
+    if (services[lane] && services[lane]->machine == of_switch) served |= 1ull << lane;
+  }
   return served;
+}
+
+void Group::withdraw(std::size_t of_switch) {
+  for (auto& service : services) {
+    if (service && service->machine == of_switch) service.reset();
+  }
 }
 
 bool Group::someone_thinks() const {
@@ -84,7 +100,8 @@ agent::Config Group::agent_config(Rank rank) const {
           .lanes = config.lanes,
           .window_fragments = config.window_fragments,
           .tag_seed = config.tag_seed,
-          .first_seq = config.first_seq};
+          .first_seq = config.first_seq,
+          .retains = retains};
 }
 
 }  // namespace cais::sim

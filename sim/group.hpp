@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/agent/agent.hpp"
@@ -19,7 +21,11 @@ struct Group {
   Group(const Scenario& scenario, std::uint64_t index, std::uint64_t life);
 
   SessionId id() const { return config.session; }
+  /// Whether this life of the session has that epoch, at some time.
+  bool lives_in(Epoch epoch) const;
   std::uint64_t lanes_served(std::uint64_t of_switch) const;
+  /// The switch has nothing of the session in service any more.
+  void withdraw(std::size_t of_switch);
   agent::Config agent_config(Rank rank) const;
   /// Whether a rank has done all that it has begun, and has more to call.
   bool someone_thinks() const;
@@ -29,19 +35,28 @@ struct Group {
     std::size_t called = 0;       // collectives
     std::size_t submitted = 0;    // of those
     std::vector<bool> described;  // by op: the switches have its descriptor (P14)
-    bool ended = false;           // refused, by the switch or by the management
+    bool ended = false;    // refused or failed, by the switch or by the management, or crashed
+    bool crashed = false;  // without a word
+  };
+  /// Where a lane is in service, and in which epoch.
+  struct Service {
+    std::size_t machine;
+    Epoch epoch;
   };
 
   switching::SessionConfig config;
-  std::uint64_t switches;
+  bool retains;  // its agents
   std::uint64_t life;
   Rng rng;
   std::deque<Job> jobs;
   std::unique_ptr<Script> script;
   std::unique_ptr<Oracle> oracle;
-  std::vector<Member> members;  // by rank
-  Instant progress_at{};        // when something was called, contributed or ended last
-  bool closing = false;         // all is done; it closes in a moment
+  std::vector<Member> members;                   // by rank
+  std::vector<std::optional<Service>> services;  // by lane
+  std::vector<wire::CommDescriptor> described;   // P14: what the management knows
+  std::string failure;                           // P19: what the ranks were told
+  Instant progress_at{};  // when something was called, contributed or ended last
+  bool closing = false;   // all is done; it closes in a moment
   bool closed = false;
 };
 

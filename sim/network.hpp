@@ -28,6 +28,12 @@ enum class Fault : std::uint8_t {
   rank_pause,
   switch_pause,
   overflow,  // of the inbox of a machine that pauses
+  impostor,
+  rank_crash,
+  switch_crash,
+  controller_crash,
+  control_loss,
+  control_doubled,
   count_,
 };
 const char* to_string(Fault fault);

@@ -30,6 +30,7 @@ Oracle::Oracle(const Script& script)
       done_(script.ranks()) {
   for (std::uint8_t l = 0; l < script.lanes(); ++l) {
     lanes_[l].contributed.resize(script.length(Lane(l)));
+    lanes_[l].ever_finished.resize(script.length(Lane(l)));
   }
 }
 
@@ -47,6 +48,31 @@ bool Oracle::finished(Lane lane, Seq seq) const {
   const auto& of_lane = lanes_[lane.value].contributed;
   const std::size_t at = script_->index(seq);
   return at < of_lane.size() && of_lane[at] == everyone_;
+}
+
+bool Oracle::ever_finished(Lane lane, Seq seq) const {
+  const auto& of_lane = lanes_[lane.value].ever_finished;
+  const std::size_t at = script_->index(seq);
+  return at < of_lane.size() && of_lane[at];
+}
+
+bool Oracle::begins(Lane lane, Seq from) {
+  LaneState& of_lane = lanes_[lane.value];
+  const std::size_t at = script_->index(from);
+  const auto all_before = of_lane.ever_finished.begin() + static_cast<std::ptrdiff_t>(at);
+  if (at > of_lane.contributed.size() ||
+      std::find(of_lane.ever_finished.begin(), all_before, false) != all_before) {
+    complain("P17: an epoch begins at seq " + std::to_string(from.value) +
+             ", and some fragment before that was never finished");
+    return false;
+  }
+  const bool early =
+      of_lane.finished < of_lane.ever_finished.size() && of_lane.ever_finished[of_lane.finished];
+  std::fill(of_lane.contributed.begin() + static_cast<std::ptrdiff_t>(at),
+            of_lane.contributed.end(), 0);
+  of_lane.begin = of_lane.finished = at;
+  of_lane.open = 0;
+  return early;
 }
 
 std::size_t Oracle::open_slots(std::uint64_t lanes_served) const {
@@ -69,6 +95,9 @@ void Oracle::rank_sends(Rank rank, const wire::Header& header, std::span<const s
   const auto place = script_->place(rank, header.lane, header.seq);
   if (!place) return complain(what() + ": it calls nothing that lies there");
   const std::size_t at = script_->index(header.seq);
+  if (at < lanes_[header.lane.value].begin) {
+    complain("P17: " + what() + ": that lies before the epoch");
+  }
   if (at >= lanes_[header.lane.value].finished + script_->window()) {
     complain("P1: " + what() + ": it cannot have settled the fragment a window before");
   }
@@ -86,6 +115,16 @@ void Oracle::rank_sends(Rank rank, const wire::Header& header, std::span<const s
 void Oracle::check_contribution(Rank rank, const Job& job, const Script::Place& place,
                                 const wire::Header& header, std::span<const std::byte> payload) {
   const nir::Extent extent = job.plan.extent(place.fragment);
+  if ((header.flags & wire::flag_final) != 0) {
+    const bool can_be = job.plan.combine == nir::Combine::reduce &&
+                        job.plan.receives_payload(rank, extent.unit) &&
+                        ever_finished(header.lane, header.seq);
+    if (!can_be ||
+        !is_fragment(payload, job.expected[rank.value], extent.offset, job.plan, extent.bytes)) {
+      complain("P17: " + name(rank) + " sends " + wire::to_string(header) + ": not the sum");
+    }
+    return;
+  }
   const bool loads = job.plan.contributes_payload(rank);
   const bool right =
       loads ? is_fragment(payload, job.inputs[rank.value],
@@ -111,7 +150,10 @@ void Oracle::switch_takes(Rank rank, Lane lane, Seq seq) {
   std::uint64_t& who = of_lane.contributed[at];
   if (who == 0) ++of_lane.open;
   who |= 1ull << rank.value;
-  if (who == everyone_) --of_lane.open;
+  if (who == everyone_) {
+    --of_lane.open;
+    of_lane.ever_finished[at] = true;
+  }
   while (of_lane.finished < of_lane.contributed.size() &&
          of_lane.contributed[of_lane.finished] == everyone_) {
     ++of_lane.finished;
@@ -147,6 +189,7 @@ void Oracle::switch_sends(Rank to, const wire::Header& header, std::span<const s
     }
     case wire::Kind::contribution:
     case wire::Kind::want:
+    case wire::Kind::no_session:
       break;
   }
   complain(what() + ": switches do not send this");
@@ -237,7 +280,7 @@ void Oracle::rank_is_done(Rank rank, std::uint64_t op) {
       const Seq seq = script_->first_seq() + static_cast<std::uint32_t>(at);
       const auto place = script_->place(rank, Lane(l), seq);
       if (!place || place->op > op) break;
-      if (!finished(Lane(l), seq))
+      if (!ever_finished(Lane(l), seq))
         return complain("I1: " + what() + " before all contributed to it");
     }
   }

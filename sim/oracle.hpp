@@ -63,6 +63,9 @@ class Oracle {
 
   /// P1, P2: a rank puts a contribution or a want on the wire.
   void rank_sends(Rank rank, const wire::Header& header, std::span<const std::byte> payload);
+  /// P17: the switch that serves the lane from now on begins another epoch there.
+  /// Whether not all that the last one began with has been finished again.
+  bool begins(Lane lane, Seq from);
   /// The switch took a contribution that it had not.
   void switch_takes(Rank rank, Lane lane, Seq seq);
   /// P7, P8, P10–P12, P16, I1, I3: the switch puts a packet for `to` on the wire.
@@ -88,10 +91,13 @@ class Oracle {
  private:
   struct LaneState {
     std::vector<std::uint64_t> contributed;  // by index of the seq: bit r for rank r
+    std::vector<bool> ever_finished;         // by index: in this epoch or an earlier one
+    std::size_t begin = 0;                   // of the epoch
     std::size_t finished = 0;                // all before it have all contributions
     std::size_t open = 0;
   };
   bool finished(Lane lane, Seq seq) const;
+  bool ever_finished(Lane lane, Seq seq) const;
   void check_contribution(Rank rank, const Job& job, const Script::Place& place,
                           const wire::Header& header, std::span<const std::byte> payload);
   void check_result(Rank to, const wire::Header& header, std::span<const std::byte> payload);

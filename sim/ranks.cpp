@@ -47,13 +47,14 @@ void World::describe(RankProcess& node, std::size_t op) {
   Group& group = *node.group;
   const auto delay = [&] { return microseconds(node.rng.below(management_us_max)); };
   Instant known = std::max(timeline_.now(), node.paused_until);
+  group.described.push_back(group.script->calls(node.rank)[op]->descriptor);
   for (const auto& each : switches_) {
     const Instant comes = std::max(timeline_.now() + delay(), each->paused_until);
     known = std::max(known, comes);
-    timeline_.at(comes, [this, &group, &machine = each->machine,
+    timeline_.at(comes, [this, &group, &machine = *each,
                          descriptor = group.script->calls(node.rank)[op]->descriptor] {
-      if (find({.session = group.id(), .epoch = group.config.epoch}) != &group) return;
-      const auto defined = machine.define(group.id(), descriptor);
+      if (!is_current(group) || !machine.members.contains(group.id())) return;
+      const auto defined = machine.machine.define(group.id(), descriptor);
       if (!defined && !group.closing) fail("P14: " + defined.error().message);
     });
   }
@@ -120,7 +121,8 @@ void World::check_agent(RankProcess& node, const Delivery& packet, const agent::
   if (packet.damaged) report_.reach(Probe::damage_at_rank);
   wire::Header header;
   if (packet.damaged || wire::parse(*packet.bytes, header) != wire::ParseError::none) return;
-  const bool foreign = header.epoch != node.group->config.epoch;
+  if (header.kind == wire::Kind::no_session) return;
+  const bool foreign = header.epoch != node.member.epoch() || node.member.fenced();
   if (foreign) report_.reach(Probe::foreign_epoch);
   if (foreign && after.dropped_foreign == before.dropped_foreign) {
     fail("I4: rank " + std::to_string(node.rank.value) +
@@ -146,15 +148,25 @@ void World::send_to_switch(RankProcess& node, const agent::Transmit& out) {
   wire::Header header;
   const bool readable = wire::parse(packet, header) == wire::ParseError::none &&
                         wire::tag_is_right(packet, group.config.tag_seed);
-  if (!readable || header.session != group.id() || header.epoch != group.config.epoch ||
-      header.lane != out.lane || header.lane.value >= group.config.lanes) {
+  if (!readable || header.session != group.id() || header.epoch != node.member.epoch() ||
+      node.member.fenced() || header.lane != out.lane || header.lane.value >= group.config.lanes) {
     return fail("rank " + std::to_string(node.rank.value) + " sends what is not of its session");
   }
   group.oracle->rank_sends(node.rank, header,
                            std::span<const std::byte>(packet).subspan(wire::header_bytes));
   take_complaint(group);
   tell("rank ", node.rank.value, " of session ", group.id().value, " sends ", header);
-  const std::size_t which = header.lane.value % switches_.size();
+  if ((header.flags & wire::flag_final) != 0) report_.reach(Probe::sum_contributed);
+  const auto place = group.script->place(node.rank, header.lane, header.seq);
+  if (place && place->op < group.oracle->done(node.rank)) report_.reach(Probe::done_op_asked_for);
+  const std::size_t which = node.servers[header.lane.value].value;
+  if (impostor_.below(1'000'000) < scenario_.impostor && timeline_.now() < safe_until_) {
+    ++network_.faults()[static_cast<std::size_t>(Fault::impostor)];
+    carry(
+        link(endpoint(node), which, true), packet,
+        [this, which](const Delivery& arrived) { switch_receives(which, arrived); },
+        endpoint(node) + static_cast<std::uint32_t>(ranks_.size()));
+  }
   carry(
       link(endpoint(node), which, true), std::move(packet),
       [this, which](const Delivery& arrived) { switch_receives(which, arrived); }, endpoint(node));
@@ -162,6 +174,11 @@ void World::send_to_switch(RankProcess& node, const agent::Transmit& out) {
 
 void World::take_event(RankProcess& node, const agent::Event& event) {
   Group& group = *node.group;
+  if (std::holds_alternative<agent::NoSession>(event)) {
+    tell("rank ", node.rank.value, " of session ", group.id().value,
+         " hears that its switch has no such session");
+    return report_.reach(Probe::denied);
+  }
   group.progress_at = timeline_.now();
   ++report_.ops;
   if (const auto* done = std::get_if<agent::Done>(&event)) {
@@ -180,13 +197,13 @@ void World::take_event(RankProcess& node, const agent::Event& event) {
     group.oracle->rank_is_refused(node.rank, told, group.members[node.rank.value].submitted);
     take_complaint(group);
     group.members[node.rank.value].ended = true;
-    if (switches_.size() > 1) end_by_management(group, told);
+    if (switches_.size() > 1 || scenario_.controlled != 0) end_by_management(group, told);
   }
   close_when_over(group);
 }
 
-/// Only the switch that found the mismatch refuses; those who speak to another one hear of it from
-/// the rank that heard first, over the management channel.
+/// Only the switch that found the mismatch refuses, and only as long as it has the session; the
+/// other ranks hear of it from the one that heard first, over the management channel.
 void World::end_by_management(Group& group, const agent::Mismatched& told) {
   const std::uint64_t session = group.id().value - 1;
   for (std::uint16_t r = 0; r < group.config.ranks; ++r) {

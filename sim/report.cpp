@@ -6,12 +6,15 @@ namespace cais::sim {
 
 const char* to_string(Probe probe) {
   static constexpr const char* names[] = {
-      "one_rank",         "empty_op",        "seq_wrapped",     "slot_reused",
-      "several_lanes",    "repeat_answered", "want_answered",   "nak_sent",
-      "waiting_sent",     "done_for_many",   "stale_at_switch", "stale_at_rank",
-      "timed_out",        "mismatch_found",  "refused_again",   "refused_by_management",
-      "damage_at_switch", "damage_at_rank",  "foreign_session", "foreign_epoch",
-      "taken_in_batches", "kept_in_buffers"};
+      "one_rank",         "empty_op",          "seq_wrapped",     "slot_reused",
+      "several_lanes",    "repeat_answered",   "want_answered",   "nak_sent",
+      "waiting_sent",     "done_for_many",     "stale_at_switch", "stale_at_rank",
+      "timed_out",        "mismatch_found",    "refused_again",   "refused_by_management",
+      "damage_at_switch", "damage_at_rank",    "foreign_session", "foreign_epoch",
+      "taken_in_batches", "kept_in_buffers",   "resumed",         "resumed_again",
+      "sum_contributed",  "done_op_asked_for", "moved",           "stranded",
+      "denied",           "order_refused",     "epoch_overtaken", "superseded",
+      "rank_died"};
   static_assert(std::size(names) == static_cast<std::size_t>(Probe::count_));
   return names[static_cast<std::size_t>(probe)];
 }

@@ -14,10 +14,17 @@ constexpr Knob all_knobs[] = {
     {"ranks", &Scenario::ranks, 1, 64},
     {"lanes", &Scenario::lanes, 1, 64},
     {"switches", &Scenario::switches, 1, switches_max},
+    {"rank_crashes", &Scenario::rank_crashes, 0, 100},
+    {"controller_crashes", &Scenario::controller_crashes, 0, 100},
+    {"switch_crashes", &Scenario::switch_crashes, 0, 1000},
+    {"control_doubled", &Scenario::control_doubled, 0, million},
+    {"control_loss", &Scenario::control_loss, 0, million},
+    {"controlled", &Scenario::controlled, 0, 1},
     {"rank_pauses", &Scenario::rank_pauses, 0, 1000},
     {"switch_pauses", &Scenario::switch_pauses, 0, 1000},
     {"partitions", &Scenario::partitions, 0, 1000},
     {"clogs", &Scenario::clogs, 0, 1000},
+    {"impostor", &Scenario::impostor, 0, million},
     {"truncation", &Scenario::truncation, 0, million},
     {"damage", &Scenario::damage, 0, million},
     {"straggler", &Scenario::straggler, 0, million},
@@ -88,6 +95,14 @@ Scenario scenario_of(std::uint64_t seed) {
   s.partitions = rng.below(6);
   s.rank_pauses = rng.below(4);
   s.switch_pauses = rng.below(3);
+  s.impostor = rng.chance(0.5) ? 0 : rate(rng);
+  if (rng.chance(0.5)) return s;
+  s.controlled = 1;
+  s.control_loss = rate(rng);
+  s.control_doubled = rate(rng);
+  s.switch_crashes = rng.below(6);
+  s.controller_crashes = rng.chance(0.3) ? 1 + rng.below(3) : 0;
+  s.rank_crashes = rng.chance(0.15) ? 1 : 0;
   return s;
 }
 

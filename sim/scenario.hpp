@@ -46,11 +46,20 @@ struct Scenario {
   std::uint64_t straggler = 0;     // comes far behind the window
   std::uint64_t damage = 0;        // one bit is flipped
   std::uint64_t truncation = 0;
+  std::uint64_t impostor = 0;  // another process sends the same, in the rank's name
   // How many, at random times of the safety phase.
   std::uint64_t clogs = 0;       // a link holds its packets back for a while
   std::uint64_t partitions = 0;  // a link loses everything one way for a while
   std::uint64_t rank_pauses = 0;
   std::uint64_t switch_pauses = 0;
+
+  // With a controller, sessions go on in another epoch when a switch is lost.
+  std::uint64_t controlled = 0;          // 1: they have one, and agents keep what that asks for
+  std::uint64_t control_loss = 0;        // of orders and answers
+  std::uint64_t control_doubled = 0;     // of these come again later
+  std::uint64_t switch_crashes = 0;      // how many; it comes back with nothing
+  std::uint64_t controller_crashes = 0;  // how many; another one takes over, with a newer lease
+  std::uint64_t rank_crashes = 0;        // how many; they do not come back
 };
 
 struct Knob {
@@ -64,7 +73,17 @@ std::span<const Knob> knobs();
 
 /// Who draws random numbers: each has its own, so that a run with less in it leaves the rest as it
 /// was.
-enum class Purpose : std::uint64_t { scenario, group, rank, machine, link, fault, sample };
+enum class Purpose : std::uint64_t {
+  scenario,
+  group,
+  rank,
+  machine,
+  link,
+  fault,
+  sample,
+  control,
+  impostor
+};
 Rng numbers(std::uint64_t seed, Purpose purpose, std::uint64_t index = 0);
 
 Scenario scenario_of(std::uint64_t seed);

@@ -34,13 +34,24 @@ bool World::changes_nothing(Drop drop, const wire::Header& header, bool was_ther
   return drop != Drop::none || was_there || header.kind == wire::Kind::want;
 }
 
+/// The group that the switch serves in the lane and epoch of the packet.
+Group* World::served(std::size_t which, const wire::Header& header) {
+  const std::uint64_t index = header.session.value - 1u;
+  if (index >= groups_.size() || !groups_[index] || groups_[index]->closed) return nullptr;
+  Group& group = *groups_[index];
+  if (header.lane.value >= group.services.size()) return nullptr;
+  const auto& service = group.services[header.lane.value];
+  const bool here = service && service->machine == which && service->epoch == header.epoch;
+  return here ? &group : nullptr;
+}
+
 void World::switch_receives(std::size_t which, const Delivery& packet) {
   SwitchProcess& node = *switches_[which];
-  if (wait_in_inbox(node, packet)) return;
+  if (node.crashed || wait_in_inbox(node, packet)) return;
   record(packet, static_cast<std::uint32_t>(1u << 31 | which));
   wire::Header header;
   wire::parse(*packet.bytes, header);
-  Group* group = find(header);
+  Group* group = served(which, header);
   const bool was_there = group != nullptr && header.rank.value < group->config.ranks &&
                          header.lane.value < group->config.lanes &&
                          group->oracle->contributed(header.rank, header.lane, header.seq);
@@ -77,7 +88,8 @@ void World::switch_receives(std::size_t which, const Delivery& packet) {
   check_switch(which, packet, drop);
   if (compared && changes_nothing(drop, header, was_there)) {
     switching::Transmit out;
-    const bool silent = drop == Drop::none || !node.machine.poll_transmit(out);
+    const bool asks = drop == Drop::unknown_session && header.kind == wire::Kind::want;  // P16
+    const bool silent = drop == Drop::none || asks || !node.machine.poll_transmit(out);
     drain(which);
     if (!silent || state_of(node.machine) != state) {
       fail("I6: a packet that should change nothing did, or was answered: " + named(drop, header));
@@ -105,7 +117,12 @@ void World::check_switch(std::size_t which, const Delivery& packet, Drop drop) {
     if (drop == Drop::none || drop == Drop::mismatch) fail("P13: a switch takes a damaged packet");
     return;
   }
-  const Group* group = find(header);
+  const Group* group = served(which, header);
+  if (packet.from >= ranks_.size()) {
+    if (drop == Drop::none || drop == Drop::mismatch)
+      fail("P13: a switch takes an impostor's packet");
+    return;
+  }
   const bool at_home = group != nullptr && ranks_[packet.from].group == group;
   switch (drop) {
     case Drop::none:
@@ -149,7 +166,7 @@ void World::check_counters(const switching::Counters& counters) {
 
 void World::drain(std::size_t which) {
   SwitchProcess& node = *switches_[which];
-  if (node.paused(timeline_.now())) return;
+  if (node.paused(timeline_.now()) || node.crashed) return;
   switching::Transmit out;
   while (node.machine.poll_transmit(out)) {
     for (const switching::Port port : out.ports) send_to_rank(which, out, port);
@@ -167,9 +184,18 @@ void World::send_to_rank(std::size_t which, const switching::Transmit& out, swit
   std::vector<std::byte> packet = joined(out.header, out.payload);
   wire::Header header;
   const bool readable = wire::parse(packet, header) == wire::ParseError::none;
-  Group* group = readable ? find(header) : nullptr;
+  Group* group = readable ? served(which, header) : nullptr;
+  const bool denies = readable && header.kind == wire::Kind::no_session;
+  if (denies && port.value >= ranks_.size()) return;  // to an impostor
   if (port.value >= ranks_.size()) return fail("a switch sends to a port that nobody has");
   RankProcess& to = ranks_[port.value];
+  const auto take = [this, &to](const Delivery& arrived) { rank_receives(to, arrived); };
+  if (denies) {
+    if (switches_[which]->members.contains(header.session)) {
+      fail("P16: a switch denies a session that it has");
+    }
+    return carry(link(port.value, which, false), std::move(packet), take, port.value);
+  }
   if (group == nullptr || to.group != group || header.lane.value >= group->config.lanes ||
       !wire::tag_is_right(packet, group->config.tag_seed)) {
     return fail("I3: a switch sends endpoint " + std::to_string(port.value) +
@@ -183,9 +209,7 @@ void World::send_to_rank(std::size_t which, const switching::Transmit& out, swit
   if (header.kind == wire::Kind::done && header.chunk > 1) report_.reach(Probe::done_for_many);
   tell("switch ", which, " sends rank ", to.rank.value, " of session ", group->id().value, " ",
        header);
-  carry(
-      link(port.value, which, false), std::move(packet),
-      [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, port.value);
+  carry(link(port.value, which, false), std::move(packet), take, port.value);
 }
 
 }  // namespace cais::sim

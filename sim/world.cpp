@@ -29,7 +29,9 @@ World::World(const Scenario& scenario, Trace trace)
       safe_until_(Instant() + milliseconds(scenario.safety_ms)),
       ranks_(scenario.sessions * ranks_max),
       groups_(scenario.sessions),
-      groups_left_(scenario.sessions * scenario.lives) {
+      groups_left_(scenario.sessions * scenario.lives),
+      control_(numbers(scenario.seed, Purpose::control)),
+      impostor_(numbers(scenario.seed, Purpose::impostor)) {
   for (std::uint64_t i = 0; i < scenario.switches; ++i) {
     switches_.push_back(std::make_unique<SwitchProcess>(numbers(scenario.seed, Purpose::machine, i),
                                                         pool_buffers,
@@ -38,6 +40,7 @@ World::World(const Scenario& scenario, Trace trace)
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     ranks_[i].rng = numbers(scenario.seed, Purpose::rank, i);
   }
+  if (scenario.controlled != 0) take_over();
   for (std::uint64_t session = 0; session < scenario.sessions; ++session) open(session, 0);
   plan_faults();
   timeline_.at(safe_until_, [this] { heal(); });
@@ -51,11 +54,6 @@ void World::open(std::uint64_t session, std::uint64_t life) {
   groups_[session] = std::make_unique<Group>(scenario_, session, life);
   Group& group = *groups_[session];
   group.progress_at = timeline_.now();
-  for (std::size_t i = 0; i < switches_.size(); ++i) {
-    switching::SessionConfig config = group.config;
-    config.lanes_served = group.lanes_served(i);
-    if (auto opened = switches_[i]->machine.open(config); !opened) fail(opened.error().message);
-  }
   tell("session ", group.id().value, " opens for ", group.config.ranks, " ranks, epoch ",
        group.config.epoch.value);
   for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
@@ -64,28 +62,54 @@ void World::open(std::uint64_t session, std::uint64_t life) {
     node.group = &group;
     node.rank = Rank(r);
     node.inbox.clear();
-    for (const auto& each : switches_) {
-      const auto bound = each->machine.bind(group.id(), node.rank, switching::Port(endpoint(node)));
-      if (!bound) fail(bound.error().message);
+    node.member = control::Member(group.config.epoch);
+    node.servers.clear();
+    for (const auto& service : group.services) {
+      node.servers.push_back(control::SwitchNumber(static_cast<std::uint32_t>(service->machine)));
     }
-    call(node);
   }
+  for (std::size_t i = 0; i < switches_.size(); ++i) {
+    if (group.lanes_served(i) == 0) continue;
+    const SwitchProcess& at = *switches_[i];
+    if (at.known_up && !at.crashed && at.known_life == at.life) {
+      open_at(i, group, group.config.epoch);
+    } else {
+      group.withdraw(i);
+    }
+  }
+  if (scenario_.controlled != 0) put_under_control(group);
+  for (std::uint16_t r = 0; r < group.config.ranks; ++r) call(ranks_[session * ranks_max + r]);
   if (group.config.ranks == 1) report_.reach(Probe::one_rank);
 }
 
 /// The last rank leaves a moment after the last op.
 void World::close_when_over(Group& group) {
-  if (group.closing || !group.oracle->over()) return;
+  if (group.closing || !is_over(group)) return;
   group.closing = true;
   timeline_.after(microseconds(group.rng.below(5'000)), [this, &group] { close(group); });
 }
 
 void World::close(Group& group) {
+  if (group.closed) return;
+  if (scenario_.controlled != 0) {
+    if (!stewards_.empty()) stewards_.back().machine.close(timeline_.now(), group.id());
+    return steer();
+  }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     drain(i);
     switches_[i]->machine.close(group.id());
+    switches_[i]->members.erase(group.id());
+  }
+  check_closed(group);
+}
+
+/// P20, I6.
+void World::check_closed(Group& group) {
+  for (const auto& each : switches_) {
+    if (each->members.contains(group.id())) fail("P20: a switch has a session that is closed");
   }
   group.closed = true;
+  group.closing = true;
   for (std::size_t i = 0; i < switches_.size(); ++i) check_slots(i);
   const std::uint64_t session = group.id().value - 1;
   for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
@@ -96,7 +120,7 @@ void World::close(Group& group) {
            " was changed after it was done");
     }
   }
-  tell("session ", group.id().value, " closes");
+  tell("session ", group.id().value, " is closed");
   --groups_left_;
   if (group.life + 1 >= scenario_.lives) return;
   timeline_.after(microseconds(group.rng.below(2'000)),
@@ -134,6 +158,14 @@ void World::plan_faults() {
        [this](std::size_t rank, std::size_t, std::size_t, Instant until) {
          pause(ranks_[rank], Fault::rank_pause, until);
        });
+  plan(scenario_.switch_crashes, Fault::switch_crash,
+       [this](std::size_t, std::size_t machine, std::size_t, Instant until) {
+         crash_switch(machine, until);
+       });
+  plan(scenario_.rank_crashes, Fault::rank_crash,
+       [this](std::size_t rank, std::size_t, std::size_t, Instant) { crash_rank(ranks_[rank]); });
+  plan(scenario_.controller_crashes, Fault::controller_crash,
+       [this](std::size_t, std::size_t, std::size_t, Instant) { crash_controller(); });
   plan(scenario_.switch_pauses, Fault::switch_pause,
        [this](std::size_t, std::size_t machine, std::size_t, Instant until) {
          pause(*switches_[machine], Fault::switch_pause, until);
@@ -202,6 +234,9 @@ Instant World::next_timer() const {
     if (!node.agent || node.agent->deadline() == never) continue;
     first = std::min(first, std::max(node.agent->deadline(), node.paused_until));
   }
+  for (const Steward& steward : stewards_) {
+    if (steward.alive) first = std::min(first, steward.machine.deadline());
+  }
   return first;
 }
 
@@ -215,6 +250,12 @@ void World::run_timers() {
     node.agent->timeout(timeline_.now());
     drain(node);
   }
+  for (Steward& steward : stewards_) {
+    if (steward.alive && steward.machine.deadline() <= timeline_.now()) {
+      steward.machine.timeout(timeline_.now());
+    }
+  }
+  steer();
 }
 
 /// I7.
@@ -247,11 +288,8 @@ void World::check_slots(std::size_t which) {
        std::to_string(open));
 }
 
-Group* World::find(const wire::Header& header) {
-  const std::uint64_t index = header.session.value - 1u;
-  if (index >= groups_.size() || !groups_[index]) return nullptr;
-  Group& group = *groups_[index];
-  return group.config.epoch == header.epoch && !group.closed ? &group : nullptr;
+bool World::is_current(const Group& group) const {
+  return groups_[group.id().value - 1].get() == &group && !group.closed;
 }
 
 void World::fail(const std::string& what) {

@@ -5,11 +5,12 @@
 // held against the oracle of each session, and against the machines' own state.
 //
 // world.cpp: time, groups, faults by plan; ranks.cpp and switches.cpp: the machines' runtimes and
-// what is checked when a packet reaches one.
+// what is checked when a packet reaches one; management.cpp: controllers, their orders, crashes.
 #pragma once
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "base/buffer.hpp"
 #include "base/rng.hpp"
 #include "core/agent/agent.hpp"
+#include "core/control/controller.hpp"
+#include "core/control/member.hpp"
 #include "core/switching/switch.hpp"
 #include "sim/group.hpp"
 #include "sim/network.hpp"
@@ -46,7 +49,7 @@ class World {
  private:
   struct Delivery {
     Bytes bytes;
-    std::uint32_t from;  // of a switch's packets: the rank's endpoint
+    std::uint32_t from;  // the rank's endpoint; of an impostor, that and the number of endpoints
     bool damaged;
   };
   /// A process that may pause: what comes meanwhile waits, up to a bound.
@@ -60,6 +63,8 @@ class World {
     std::unique_ptr<agent::Agent> agent;  // null while its session is not open
     Group* group = nullptr;
     Rank rank{};
+    control::Member member{Epoch()};
+    std::vector<control::SwitchNumber> servers;  // by lane
   };
   struct SwitchProcess : Process {
     SwitchProcess(Rng numbers, std::size_t buffers, std::size_t buffer_bytes)
@@ -68,6 +73,17 @@ class World {
     BufferPool pool;  // outlives what the machine keeps
     switching::Switch machine;
     bool drain_planned = false;
+    bool crashed = false;
+    std::uint64_t life = 0;  // how often it was started anew
+    bool known_up = true;    // to the management, which knows of this life or a later one:
+    std::uint64_t known_life = 0;
+    std::map<SessionId, control::Member> members;  // of the sessions that it has
+    control::Lease newest;  // that it has heard of: a session that is opened later obeys no older
+  };
+  /// A controller; one that is taken for dead may go on for a while.
+  struct Steward {
+    control::Controller machine;
+    bool alive = true;
   };
 
   // world.cpp
@@ -82,7 +98,8 @@ class World {
   void run_timers();
   void check_stalls();
   void check_slots(std::size_t which_switch);
-  Group* find(const wire::Header& header);
+  bool is_current(const Group& group) const;
+  void check_closed(Group& group);
   void fail(const std::string& what);
   void take_complaint(const Group& group);
   template <typename... Parts>
@@ -101,7 +118,31 @@ class World {
   void send_to_switch(RankProcess& node, const agent::Transmit& out);
   std::uint32_t endpoint(const RankProcess& node) const;
 
+  // management.cpp
+  void put_under_control(Group& group);
+  bool is_over(const Group& group) const;
+  void open_at(std::size_t which, Group& group, Epoch epoch);
+  void hear_of_switch(std::size_t which);
+  void crash_switch(std::size_t which, Instant until);
+  void crash_rank(RankProcess& node);
+  void crash_controller();
+  void take_over();
+  void report_rank(const RankProcess& node);
+  void steer();
+  void take_event(Steward& steward, const control::Event& event);
+  void carry_order(const control::Order& order);
+  void obey(const control::Order& order);
+  void obey(RankProcess& node, const control::Order& order);
+  void obey(std::size_t which, const control::Order& order);
+  void begin(std::size_t which, Group& group, const control::Order& order);
+  void answer(const control::Order& order, control::Answer answer);
+  void answer(const control::Order& order, control::Member::Verdict verdict,
+              const control::Member& member, control::Answer::Kind yes,
+              std::vector<Seq> unsettled = {});
+  bool over_the_wire(std::function<void()> arrive);
+
   // switches.cpp
+  Group* served(std::size_t which, const wire::Header& header);
   void switch_receives(std::size_t which, const Delivery& packet);
   void check_switch(std::size_t which, const Delivery& packet, switching::Drop drop);
   bool changes_nothing(switching::Drop drop, const wire::Header& header, bool was_there) const;
@@ -128,6 +169,9 @@ class World {
   std::vector<std::unique_ptr<Group>> groups_;  // by session; the life that is under way
   std::vector<std::unique_ptr<Group>> past_;    // agents of these are gone; packets are not
   std::size_t groups_left_ = 0;                 // lives that have not ended
+  std::deque<Steward> stewards_;                // the last one is the one in charge; may be none
+  Rng control_;
+  Rng impostor_;
   std::string failure_;
   Report report_;
   std::uint64_t digest_ = 0;

@@ -47,13 +47,16 @@ class Lab:
     @contextlib.contextmanager
     def impaired(
         cls, mtu: int, relay: str | os.PathLike, loss: float = 0.0, duplicate: float = 0.0,
-        reorder: float = 0.0, seed: int = 1, name: str = "cais_lab",
+        reorder: float = 0.0, seed: int = 1, name: str = "cais_lab", hostile: int = 0,
+        hostile_port: int = 0,
     ) -> Iterator[Lab]:
-        """Two hosts with the relay between them; the rates hit both directions."""
+        """Two hosts with the relay between them; the rates hit both directions. `hostile`: frames per
+        second that mean harm, in each; `hostile_port`: all to that port."""
         lab = cls(name)
         with lab._up("pair", str(mtu)):
             command = [str(relay), "mid_a", "mid_b", "--loss", str(loss), "--duplicate",
-                       str(duplicate), "--reorder", str(reorder), "--seed", str(seed)]
+                       str(duplicate), "--reorder", str(reorder), "--seed", str(seed),
+                       "--hostile", str(hostile), "--hostile-port", str(hostile_port)]
             process = lab.start(None, command, stdout=subprocess.PIPE, text=True)
             if process.stdout.readline().strip() != "ready":
                 raise RuntimeError(f"{relay} did not start: exit status {process.wait()}")

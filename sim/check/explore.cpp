@@ -100,9 +100,7 @@ class Walk {
   std::string replay(const std::vector<Action>& actions) {
     State state = model_.first();
     for (const Action& action : actions) {
-      const bool possible = action.timeout ? state.agents[action.which].deadline() != never
-                                           : state.sent.has(action.which);
-      if (!possible) continue;
+      if (!model_.possible(state, action)) continue;
       model_.apply(state, action);
       if (!state.oracle.complaint().empty()) return state.oracle.complaint();
     }

@@ -12,7 +12,8 @@ namespace cais::sim {
 namespace {
 
 constexpr SessionId session{1};
-constexpr Epoch epoch{1};
+constexpr Epoch first_epoch{1};
+constexpr Epoch second_epoch{2};
 constexpr std::uint64_t tag_seed = 77;
 constexpr Seq first_seq{0xfffffffe};  // the counter wraps in every world
 /// Timeouts of one rank after which a run without faults must be over (I7).
@@ -96,29 +97,34 @@ void Model::find_names(const SmallWorld& world) {
   } while (std::next_permutation(names.begin() + fixed_first, names.end() - fixed_last));
 }
 
+void Model::open(switching::Switch& machine) const {
+  const auto opened = machine.open({.session = session,
+                                    .epoch = first_epoch,
+                                    .ranks = world_.ranks,
+                                    .lanes = 1,
+                                    .lanes_served = 1,
+                                    .window_fragments = world_.window,
+                                    .payload_bytes_max = 16,
+                                    .tag_seed = tag_seed,
+                                    .first_seq = first_seq});
+  CAIS_CHECK(opened.ok());
+  for (const auto& job : jobs_) CAIS_CHECK(machine.define(session, job->descriptor).ok());
+  for (std::uint16_t r = 0; r < world_.ranks; ++r) {
+    CAIS_CHECK(machine.bind(session, Rank(r), switching::Port(r)).ok());
+  }
+}
+
 State Model::first() {
   State state(*script_);
-  const auto opened = state.machine.open({.session = session,
-                                          .epoch = epoch,
-                                          .ranks = world_.ranks,
-                                          .lanes = 1,
-                                          .lanes_served = 1,
-                                          .window_fragments = world_.window,
-                                          .payload_bytes_max = 16,
-                                          .tag_seed = tag_seed,
-                                          .first_seq = first_seq});
-  CAIS_CHECK(opened.ok());
-  for (const auto& job : jobs_) {
-    CAIS_CHECK(state.machine.define(session, job->descriptor).ok());
-  }
+  open(state.machine);
+  state.phases.resize(world_.ranks);
   state.clocks.resize(world_.ranks);
   state.sums.resize(names_.size());
   state.written.resize(world_.ranks);
   for (std::uint16_t r = 0; r < world_.ranks; ++r) {
-    CAIS_CHECK(state.machine.bind(session, Rank(r), switching::Port(r)).ok());
     constexpr Duration rto = std::chrono::milliseconds(1);
     state.agents.emplace_back(agent::Config{.session = session,
-                                            .epoch = epoch,
+                                            .epoch = first_epoch,
                                             .rank = Rank(r),
                                             .ranks = world_.ranks,
                                             .lanes = 1,
@@ -127,7 +133,8 @@ State Model::first() {
                                             .first_seq = first_seq,
                                             .rto_initial = rto,
                                             .rto_min = rto,
-                                            .rto_max = rto});
+                                            .rto_max = rto,
+                                            .retains = world_.epochs});
   }
   for (std::uint16_t r = 0; r < world_.ranks; ++r) {
     blank_outputs(Rank(r));
@@ -139,33 +146,105 @@ State Model::first() {
 }
 
 void Model::actions(const State& state, std::vector<Action>& out) const {
+  using Kind = Action::Kind;
   out.clear();
-  for (std::uint32_t packet = 0; packet < state.sent.end(); ++packet) {
-    if (state.sent.has(packet)) out.push_back({false, packet});
-  }
+  const auto add = [&](Kind kind, std::uint32_t which) {
+    if (possible(state, {kind, which})) out.push_back({kind, which});
+  };
+  for (std::uint32_t packet = 0; packet < state.sent.end(); ++packet) add(Kind::packet, packet);
   for (std::uint32_t rank = 0; rank < world_.ranks; ++rank) {
-    if (state.agents[rank].deadline() != never) out.push_back({true, rank});
+    for (const Kind kind : {Kind::timeout, Kind::fence, Kind::begin}) add(kind, rank);
   }
+  add(Kind::crash, 0);
+  add(Kind::place, 0);
+}
+
+bool Model::possible(const State& state, const Action& action) const {
+  using Phase = State::Phase;
+  const auto& phases = state.phases;
+  switch (action.kind) {
+    case Action::Kind::packet:
+      return state.sent.has(action.which);
+    case Action::Kind::timeout:
+      return state.agents[action.which].deadline() != never;
+    case Action::Kind::crash:
+      return world_.epochs && !state.crashed && !state.placed;
+    case Action::Kind::fence:
+      return world_.epochs && phases[action.which] == Phase::first;
+    case Action::Kind::place:
+      return world_.epochs && !state.placed &&
+             std::find(phases.begin(), phases.end(), Phase::first) == phases.end();
+    case Action::Kind::begin:
+      return state.placed && phases[action.which] == Phase::fenced;
+  }
+  return false;
+}
+
+/// What a change of the epoch that has begun needs next.
+bool Model::changes_epoch(const State& state, Action& next) const {
+  const bool fenced = std::find(state.phases.begin(), state.phases.end(), State::Phase::fenced) !=
+                      state.phases.end();
+  if (!fenced && !state.crashed) return false;
+  std::vector<Action> all;
+  actions(state, all);
+  for (const Action& action : all) {
+    if (action.kind < Action::Kind::fence) continue;
+    next = action;
+    return true;
+  }
+  return false;
 }
 
 void Model::apply(State& state, const Action& action) {
   fresh_.clear();
-  if (!action.timeout) {
+  if (action.kind == Action::Kind::packet) {
     const PacketKind packet = packets_[action.which];
     return deliver(state, packet);
   }
+  if (action.kind == Action::Kind::crash) return crash(state);
+  if (action.kind == Action::Kind::place) return place(state);
   const Rank rank(static_cast<std::uint16_t>(action.which));
   agent::Agent& agent = state.agents[rank.value];
-  blank_outputs(rank);
-  state.clocks[rank.value] = std::max(state.clocks[rank.value], agent.deadline());
-  agent.timeout(state.clocks[rank.value]);
+  prepare_outputs(state, rank);
+  if (action.kind == Action::Kind::timeout) {
+    state.clocks[rank.value] = std::max(state.clocks[rank.value], agent.deadline());
+    agent.timeout(state.clocks[rank.value]);
+  } else if (action.kind == Action::Kind::fence) {
+    agent.fence();
+    state.phases[rank.value] = State::Phase::fenced;
+  } else {
+    if (auto resumed = agent.resume(second_epoch, {&state.from, 1}); !resumed) {
+      return state.oracle.complain("P4: " + resumed.error().message);
+    }
+    state.phases[rank.value] = State::Phase::second;
+  }
   poll_agent(state, rank);
   check_outputs(state, rank);
 }
 
+void Model::crash(State& state) {
+  state.machine = switching::Switch();
+  state.crashed = true;
+}
+
+/// Where the last of the ranks stands.
+void Model::place(State& state) {
+  state.from = state.agents[0].first_unsettled(Lane(0));
+  for (const agent::Agent& agent : state.agents) {
+    const Seq of_rank = agent.first_unsettled(Lane(0));
+    if (before(of_rank, state.from)) state.from = of_rank;
+  }
+  if (state.crashed) open(state.machine);
+  auto begun = state.machine.fence(session, second_epoch);
+  if (begun) begun = state.machine.resume(session, second_epoch, 1, {&state.from, 1});
+  if (!begun) return state.oracle.complain("P15: " + begun.error().message);
+  state.placed = true;
+  state.oracle.begins(Lane(0), state.from);
+}
+
 void Model::deliver(State& state, const PacketKind& packet) {
   if (!packet.up) {
-    blank_outputs(packet.rank);
+    prepare_outputs(state, packet.rank);
     state.agents[packet.rank.value].receive(state.clocks[packet.rank.value], packet.bytes);
     poll_agent(state, packet.rank);
     return check_outputs(state, packet.rank);
@@ -177,12 +256,15 @@ void Model::deliver(State& state, const PacketKind& packet) {
   if (drop == switching::Drop::none && header.kind == wire::Kind::contribution && !was_there) {
     state.oracle.switch_takes(header.rank, header.lane, header.seq);
   }
+  const bool of_an_epoch =
+      drop == switching::Drop::wrong_epoch || drop == switching::Drop::unknown_session;
   if (drop != switching::Drop::none && drop != switching::Drop::stale_seq &&
-      !(drop == switching::Drop::mismatch && world_.mismatch)) {
+      !(of_an_epoch && world_.epochs) && !(drop == switching::Drop::mismatch && world_.mismatch)) {
     state.oracle.complain(std::string("the switch refuses what a rank sent: ") +
                           switching::to_string(drop) + ": " + wire::to_string(header));
   }
   poll_switch(state);
+  if (state.crashed && !state.placed) return;
   if (state.machine.slots_in_use() != state.oracle.open_slots(1)) {
     state.oracle.complain("I5: " + std::to_string(state.machine.slots_in_use()) +
                           " slots are in use, and " + std::to_string(state.oracle.open_slots(1)) +
@@ -205,9 +287,8 @@ void Model::poll_agent(State& state, Rank rank) {
     if (const auto* done = std::get_if<agent::Done>(&event)) {
       state.oracle.rank_is_done(rank, done->op);
       check_done(state, rank, done->op);
-    } else {
-      state.oracle.rank_is_refused(rank, std::get<agent::Mismatched>(event),
-                                   script_->calls(rank).size());
+    } else if (const auto* told = std::get_if<agent::Mismatched>(&event)) {
+      state.oracle.rank_is_refused(rank, *told, script_->calls(rank).size());
     }
   }
 }
@@ -217,6 +298,7 @@ void Model::poll_switch(State& state) {
   while (state.machine.poll_transmit(out)) {
     const std::vector<std::byte> packet = joined(out.header, out.payload);
     const wire::Header header = header_of(packet);
+    if (header.kind == wire::Kind::no_session) continue;  // only informs (P16)
     for (const switching::Port port : out.ports) {
       const Rank to(static_cast<std::uint16_t>(port.value));
       state.oracle.switch_sends(to, header, std::span(packet).subspan(wire::header_bytes));
@@ -265,7 +347,7 @@ std::uint64_t Model::packet_fingerprint(const PacketKind& packet,
     sums = script_->calls(packet.rank)[place->op]->plan.combine == nir::Combine::reduce;
   }
   Fingerprint walk(names);
-  walk.number(packet.up);
+  walk.number(packet.up | std::uint64_t{header.epoch.value} << 1);
   walk.rank(packet.rank);
   walk.number(static_cast<std::uint64_t>(header.kind) | std::uint64_t{header.flags} << 8 |
               std::uint64_t{header.seq.value} << 32);
@@ -306,10 +388,13 @@ Model::End Model::ends(State state, Sent so_far) {
   }
   std::vector<int> timeouts(world_.ranks);
   while (state.oracle.complaint().empty() && !state.oracle.over()) {
-    if (!under_way.empty()) {
+    Action next{};
+    if (changes_epoch(state, next)) {
+      apply(state, next);
+    } else if (!under_way.empty()) {
       const std::uint32_t packet = under_way.front();
       under_way.pop_front();
-      apply(state, {false, packet});
+      apply(state, {Action::Kind::packet, packet});
     } else {
       std::uint32_t first = 0;
       for (std::uint32_t r = 1; r < world_.ranks; ++r) {
@@ -322,7 +407,7 @@ Model::End Model::ends(State state, Sent so_far) {
         state.oracle.complain("I7: without faults it does not end");
         break;
       }
-      apply(state, {true, first});
+      apply(state, {Action::Kind::timeout, first});
     }
     under_way.insert(under_way.end(), fresh_.begin(), fresh_.end());
   }
@@ -330,7 +415,21 @@ Model::End Model::ends(State state, Sent so_far) {
 }
 
 std::string Model::to_string(const Action& action) const {
-  if (action.timeout) return "timer of rank " + std::to_string(action.which) + " runs out";
+  const std::string rank = "rank " + std::to_string(action.which);
+  switch (action.kind) {
+    case Action::Kind::packet:
+      break;
+    case Action::Kind::timeout:
+      return "timer of " + rank + " runs out";
+    case Action::Kind::crash:
+      return "the switch loses all that it has";
+    case Action::Kind::fence:
+      return rank + " is fenced";
+    case Action::Kind::place:
+      return "the switch begins the second epoch";
+    case Action::Kind::begin:
+      return rank + " begins the second epoch";
+  }
   const PacketKind& packet = packets_[action.which];
   return std::string(packet.up ? "switch gets from rank " : "rank ") +
          std::to_string(packet.rank.value) + (packet.up ? " " : " gets ") +

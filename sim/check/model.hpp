@@ -7,6 +7,10 @@
 // the rank has sent before. Timers have one length, so that how long is no question, only in which
 // order. The answer of P16, which only informs, is delivered at once.
 //
+// Some worlds have a second epoch (P15, P17), which may begin at any point: the switch may lose all
+// that it has, the ranks are fenced one by one, the switch begins once all are, and the ranks
+// follow one by one, while packets of both epochs arrive wherever they like.
+//
 // A run that goes on without faults from any state must end (I7): `ends` plays one.
 #pragma once
 
@@ -34,13 +38,22 @@ struct SmallWorld {
   std::uint32_t window;
   std::vector<SmallOp> ops;
   bool mismatch = false;  // the last rank's last op is another one
+  bool epochs = false;    // there is a second one
 };
 /// All that can be checked by name.
 const std::vector<SmallWorld>& small_worlds();
 
-/// What happens next: a packet arrives, or a rank's timer runs out.
+/// What happens next.
 struct Action {
-  bool timeout;
+  enum class Kind : std::uint8_t {
+    packet,   // arrives
+    timeout,  // of a rank
+    crash,    // the switch loses all that it has
+    fence,    // a rank
+    place,    // the switch begins the second epoch
+    begin,    // a rank begins it
+  };
+  Kind kind;
   std::uint32_t which;  // packet or rank
 };
 
@@ -70,6 +83,11 @@ struct State {
   PacketSet sent;
   std::vector<std::uint64_t> sums;     // of the sent packets' fingerprints, by names of the ranks
   std::vector<std::uint64_t> written;  // by rank: the parts of its outputs that it has
+  enum class Phase : std::uint8_t { first, fenced, second };
+  std::vector<Phase> phases;  // by rank
+  bool crashed = false;
+  bool placed = false;  // the switch has begun the second epoch, at `from`
+  Seq from{};
   Oracle oracle;
 };
 
@@ -79,6 +97,7 @@ class Model {
 
   State first();
   void actions(const State& state, std::vector<Action>& out) const;
+  bool possible(const State& state, const Action& action) const;
   /// What must not be is in state.oracle.complaint() afterwards.
   void apply(State& state, const Action& action);
   /// The same number for states that differ only in who is who, where ranks are alike.
@@ -112,11 +131,16 @@ class Model {
   std::uint32_t number_of(bool up, Rank rank, std::vector<std::byte> bytes);
   std::uint64_t packet_fingerprint(const PacketKind& packet,
                                    std::span<const std::uint16_t> names) const;
+  bool changes_epoch(const State& state, Action& next) const;
+  void crash(State& state);
+  void place(State& state);
+  void open(switching::Switch& machine) const;
   void deliver(State& state, const PacketKind& packet);
   void poll_agent(State& state, Rank rank);
   void poll_switch(State& state);
   void send(State& state, bool up, Rank rank, std::vector<std::byte> bytes);
   void blank_outputs(Rank rank);
+  void prepare_outputs(const State& state, Rank rank);
   void check_outputs(State& state, Rank rank);
   void check_done(State& state, Rank rank, std::uint64_t op);
 

@@ -37,6 +37,21 @@ void Model::blank_outputs(Rank rank) {
   }
 }
 
+/// Before a rank takes a step: what it has is there again as long as the memory is its own, for in
+/// another epoch it may contribute that (P17). Of an op that is done nothing may be read.
+void Model::prepare_outputs(const State& state, Rank rank) {
+  blank_outputs(rank);
+  if (!world_.epochs) return;
+  const auto& parts = parts_[rank.value];
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    if ((state.written[rank.value] >> i & 1) == 0 || part.op < state.oracle.done(rank)) continue;
+    const Job& job = *script_->calls(rank)[part.op];
+    const auto from = job.expected[rank.value].begin() + static_cast<std::ptrdiff_t>(part.offset);
+    std::copy_n(from, part.bytes, jobs_[part.op]->recv[rank.value].data() + part.offset);
+  }
+}
+
 /// I1, I6: what was written since blank_outputs() is the reference's, and belongs to no op that the
 /// rank's caller has back already.
 void Model::check_outputs(State& state, Rank rank) {

@@ -1,6 +1,6 @@
 // The small worlds: every kind of op, 2 and 3 ranks, windows of 1 and 2, 3 or 4 fragments (so that
 // slots are taken anew), two ops behind each other, a window that sees gaps (P11), a mismatch
-// (P12).
+// (P12), and a second epoch (P15, P17).
 #include "sim/check/model.hpp"
 
 namespace cais::sim {
@@ -49,6 +49,22 @@ std::vector<SmallWorld> make_worlds() {
   }
   worlds.push_back({name_of("gap", 2, 4), 2, 4, {{OpKind::all_reduce, 6}}});
   worlds.push_back({name_of("gap", 2, 8), 2, 8, {{OpKind::all_gather, 10}}});
+  for (const OpKind kind : kinds) {
+    for (const std::uint32_t window : {1u, 2u}) {
+      SmallWorld world{name_of("epochs-" + std::string(cais::to_string(kind)), 2, window), 2,
+                       window, ops_of(kind, 2, 1 + window)};
+      world.epochs = true;
+      worlds.push_back(world);
+    }
+  }
+  // Ops that are done by the time they are asked for.
+  SmallWorld ops{name_of("epochs-sequence", 2, 2), 2, 2, {}};
+  ops.ops = {{OpKind::all_reduce, 1}, {OpKind::reduce, 1}, {OpKind::all_gather, 1}};
+  ops.epochs = true;
+  worlds.push_back(ops);
+  SmallWorld three{name_of("epochs-all_reduce", 3, 1), 3, 1, {{OpKind::all_reduce, 2}}};
+  three.epochs = true;
+  worlds.push_back(three);
   return worlds;
 }
 

@@ -1,5 +1,6 @@
 #include "wire/header.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include "wire/bytes.hpp"
@@ -53,7 +54,7 @@ ParseError parse(std::span<const std::byte> packet, Header& out) {
   if (version_and_level >> version_shift != version) return ParseError::bad_version;
   const auto kind = load_network<std::uint8_t>(in + 13);
   if (kind < static_cast<std::uint8_t>(Kind::contribution) ||
-      kind > static_cast<std::uint8_t>(Kind::waiting)) {
+      kind > static_cast<std::uint8_t>(Kind::no_session)) {
     return ParseError::bad_kind;
   }
   const SessionId session(load_network<std::uint32_t>(in));
@@ -79,6 +80,19 @@ bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed) {
          tag_of(packet.first<tag_offset>(), digest(packet.subspan(header_bytes)), seed);
 }
 
+std::array<std::byte, header_bytes> deny(std::span<const std::byte, header_bytes> question) {
+  std::array<std::byte, header_bytes> answer;
+  std::copy(question.begin(), question.end(), answer.begin());
+  answer[13] = static_cast<std::byte>(Kind::no_session);
+  store_network(answer.data() + tag_offset, digest(answer));
+  return answer;
+}
+
+bool denies(std::span<const std::byte> answer, std::span<const std::byte, header_bytes> question) {
+  const auto denial = deny(question);
+  return std::equal(answer.begin(), answer.end(), denial.begin(), denial.end());
+}
+
 void name_ranks(Header& header, std::uint64_t ranks) {
   header.chunk = static_cast<std::uint32_t>(ranks >> 32);
   header.offset = static_cast<std::uint32_t>(ranks);
@@ -97,6 +111,7 @@ std::string to_string(const Header& header) {
        << " op " << std::hex << header.descriptor.value;
   if ((header.flags & flag_repeat) != 0) line << " repeat";
   if ((header.flags & flag_finished) != 0) line << " finished";
+  if ((header.flags & flag_final) != 0) line << " final";
   return line.str();
 }
 
@@ -116,6 +131,8 @@ const char* to_string(Kind kind) {
       return "mismatch";
     case Kind::waiting:
       return "waiting";
+    case Kind::no_session:
+      return "no_session";
   }
   return "unknown";
 }

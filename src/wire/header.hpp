@@ -24,11 +24,14 @@ enum class Kind : std::uint8_t {
   mismatch = 6,      // switch → rank: the op is refused; payload: Mismatch (P12)
   waiting = 7,  // switch → rank: `seq` is not finished; names the ranks it lacks (P16); payload:
                 // the stamp of the question, none when a repeated contribution is answered
+  no_session = 8,  // switch → rank: there is no such session here (P16). The switch has no key for
+                   // it: the question's own tag shows that this answers it
 };
 
 /// Bits of Header::flags.
 inline constexpr std::uint8_t flag_repeat = 0x01;    // sent before; no RTT sample from its answer
 inline constexpr std::uint8_t flag_finished = 0x02;  // of a result: every rank has contributed
+inline constexpr std::uint8_t flag_final = 0x04;     // of a contribution: it is the result (P17)
 
 struct Header {
   SessionId session{};     //  0: whose slots; never 0
@@ -95,6 +98,14 @@ inline constexpr std::size_t want_bytes = 16;
 std::array<std::byte, want_bytes> serialize(const Want& want);
 /// False when the payload has another length.
 bool parse(std::span<const std::byte> payload, Want& out);
+
+/// P16: the answer of a switch that has no such session to the header of a question: the same
+/// header under Kind::no_session. It has no key; its tag is the digest of these bytes and the
+/// question's own tag, which shows that nothing was changed on either way, and that the answer
+/// comes from somebody who has seen the question. Believe no more than that: ask the management.
+std::array<std::byte, header_bytes> deny(std::span<const std::byte, header_bytes> question);
+/// Whether `answer`, a whole packet, is the denial of this question.
+bool denies(std::span<const std::byte> answer, std::span<const std::byte, header_bytes> question);
 
 /// Payload of Kind::mismatch (P12): the first two ranks that called different collectives.
 struct Mismatch {

@@ -6,9 +6,9 @@
 import re
 from pathlib import Path
 
-# What each room may include besides itself. The two cores meet only in wire and nir.
+# What each room may include besides itself. The cores meet only in wire and nir.
 CORE_FLOOR = {"base", "wire", "numeric", "nir"}
-CORES = {"core/switching", "core/agent"}
+CORES = {"core/switching", "core/agent", "core/control"}
 ALLOWED = {
     "base": set(),
     "wire": {"base"},
@@ -16,6 +16,7 @@ ALLOWED = {
     "nir": {"base", "wire", "numeric"},
     "core/switching": CORE_FLOOR,
     "core/agent": CORE_FLOOR,
+    "core/control": CORE_FLOOR,
     "telemetry": CORE_FLOOR | CORES,
     "io": CORE_FLOOR | CORES | {"telemetry"},
     "rpc": CORE_FLOOR | CORES | {"telemetry", "io"},

@@ -1,5 +1,6 @@
 // cais_impair — stands in the middle of two Ethernet interfaces (veths of the network lab), hands
 // every frame on to the other side, and makes the link bad: seeded loss, duplication, reordering.
+// It can also send what somebody in the middle would who means harm (hostility.hpp).
 //
 // Prints "ready" when it relays, and what it did per direction when it is ended by SIGTERM or
 // SIGINT. Offloads of the veths must be off (bench/lab/lab.sh does it), or whole trains of segments
@@ -25,6 +26,7 @@
 #include "io/clock.hpp"
 #include "io/fd.hpp"
 #include "io/poller.hpp"
+#include "tests/lab/hostility.hpp"
 #include "tests/lab/impairment.hpp"
 
 namespace cais::lab {
@@ -38,6 +40,8 @@ struct Flags {
   std::string a, b;
   Rates rates;
   std::uint64_t seed = 1;
+  std::uint64_t hostile = 0;       // frames per second and direction
+  std::uint16_t hostile_port = 0;  // where they go; 0: where real ones go
 };
 
 Result<io::Fd> open_side(const std::string& interface) {
@@ -70,20 +74,30 @@ Result<io::Fd> open_side(const std::string& interface) {
 /// One direction: frames read from one side, sent to the other.
 class Direction {
  public:
-  Direction(std::string name, int from, int to, const Rates& rates, std::uint64_t seed)
-      : name_(std::move(name)), from_(from), impairment_(rates, seed, [this, to](auto frame) {
-          if (::send(to, frame.data(), frame.size(), 0) < 0) ++send_failed_;
-        }) {}
+  Direction(std::string name, int from, int to, const Flags& flags, std::uint64_t seed)
+      : name_(std::move(name)),
+        from_(from),
+        to_(to),
+        impairment_(flags.rates, seed, [this](auto frame) { send(frame); }),
+        hostility_(seed, flags.hostile_port),
+        hostile_per_second_(flags.hostile),
+        hostile_from_(io::now()) {}
 
-  Instant deadline() const { return impairment_.deadline(); }
+  Instant deadline() const {
+    return std::min(impairment_.deadline(),
+                    hostile_per_second_ == 0 ? never : hostile_from_ + hostile_step);
+  }
 
   void relay(Instant now) {
     for (int i = 0; i < burst_max; ++i) {
       const ssize_t size = ::recv(from_, buffer_.data(), buffer_.size(), 0);
       if (size < 0) break;
-      impairment_.admit(now, std::span(buffer_).first(static_cast<std::size_t>(size)));
+      const auto frame = std::span(buffer_).first(static_cast<std::size_t>(size));
+      if (hostile_per_second_ != 0) hostility_.learn(frame);
+      impairment_.admit(now, frame);
     }
     impairment_.release(now);
+    harm(now);
   }
 
   void report() const {
@@ -91,15 +105,40 @@ class Direction {
     socklen_t size = sizeof kernel;
     ::getsockopt(from_, SOL_PACKET, PACKET_STATISTICS, &kernel, &size);
     std::cout << name_ << ": " << impairment_.counters().to_string() << " send_failed "
-              << send_failed_ << " not_read_in_time " << kernel.tp_drops << std::endl;
+              << send_failed_ << " not_read_in_time " << kernel.tp_drops << " "
+              << hostility_.to_string() << std::endl;
   }
 
  private:
+  void send(std::span<const std::byte> frame) {
+    if (::send(to_, frame.data(), frame.size(), 0) < 0) ++send_failed_;
+  }
+
+  /// As many as are due since the last time. Time in which this process did not run is let go.
+  void harm(Instant now) {
+    if (hostile_per_second_ == 0 || now < hostile_from_ + hostile_step) return;
+    const Duration passed = std::min<Duration>(now - hostile_from_, 10 * hostile_step);
+    hostile_from_ = now;
+    const auto due =
+        static_cast<std::uint64_t>(passed.count()) * hostile_per_second_ / 1'000'000'000;
+    for (std::uint64_t i = 0; i < due; ++i) {
+      const auto frame = hostility_.next();
+      if (!frame) return;
+      send(*frame);
+    }
+  }
+
+  static constexpr Duration hostile_step = std::chrono::milliseconds(1);
+
   std::string name_;
   int from_;
+  int to_;
   std::uint64_t send_failed_ = 0;
   std::array<std::byte, frame_bytes_max> buffer_;
   Impairment impairment_;
+  Hostility hostility_;
+  std::uint64_t hostile_per_second_;
+  Instant hostile_from_;
 };
 
 Result<void> relay(const Flags& flags) {
@@ -116,8 +155,8 @@ Result<void> relay(const Flags& flags) {
   const io::Fd ended(::signalfd(-1, &ends, SFD_CLOEXEC));
   if (!ended) return io::system_error("cannot wait for signals");
 
-  Direction forth(flags.a + " to " + flags.b, a->get(), b->get(), flags.rates, flags.seed);
-  Direction back(flags.b + " to " + flags.a, b->get(), a->get(), flags.rates, flags.seed + 1);
+  Direction forth(flags.a + " to " + flags.b, a->get(), b->get(), flags, flags.seed);
+  Direction back(flags.b + " to " + flags.a, b->get(), a->get(), flags, flags.seed + 1);
   std::cout << "ready" << std::endl;
   std::array<pollfd, 3> fds{
       {{a->get(), POLLIN, 0}, {b->get(), POLLIN, 0}, {ended.get(), POLLIN, 0}}};
@@ -146,6 +185,11 @@ int main(int argc, char** argv) {
   app.add_option("--duplicate", flags.rates.duplicate, "share of frames doubled")->check(share);
   app.add_option("--reorder", flags.rates.reorder, "share of frames overtaken")->check(share);
   app.add_option("--seed", flags.seed, "the same seed treats the n-th frame in the same way");
+  app.add_option("--hostile", flags.hostile, "hostile frames per second and direction")
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_option("--hostile-port", flags.hostile_port,
+                 "sends them all to this UDP port (where nobody listens, to know what making them "
+                 "costs)");
   CLI11_PARSE(app, argc, argv);
   if (auto outcome = cais::lab::relay(flags); !outcome) {
     std::cerr << "cais_impair: " << outcome.error().message << "\n";

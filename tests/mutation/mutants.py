@@ -17,6 +17,7 @@ class Mutant:
 
 SWITCH = "src/core/switching/"
 AGENT = "src/core/agent/"
+CONTROL = "src/core/control/"
 
 MUTANTS = [
     # The switch: slots.
@@ -175,14 +176,14 @@ MUTANTS = [
     ),
     Mutant(
         "epoch_is_not_checked_at_the_switch", "P15", SWITCH + "admit.cpp",
-        "if (header.epoch != session.config.epoch) return Drop::wrong_epoch;",
+        "if (header.epoch != session.config.epoch || session.fenced) return Drop::wrong_epoch;",
         "",
     ),
     # The agent: what it sends.
     Mutant(
         "window_one_too_wide", "P1", AGENT + "transmit.cpp",
-        "ahead >= lane.window.size()) return false;",
-        "ahead > lane.window.size()) return false;",
+        "ahead >= config.window_fragments) return false;",
+        "ahead > config.window_fragments) return false;",
     ),
     Mutant(
         "no_timer_for_the_first_fragment", "P2", AGENT + "transmit.cpp",
@@ -242,8 +243,9 @@ MUTANTS = [
     ),
     Mutant(
         "op_is_done_one_fragment_early", "I1", AGENT + "agent.cpp",
-        "state.ops.push_back(Op{op, op.plan.fragments()});",
-        "state.ops.push_back(Op{op, std::max(op.plan.fragments(), 2u) - 1});",
+        "state.ops.push_back(Op{op, op.plan.fragments(), op.plan.fragments(), {}});",
+        "state.ops.push_back("
+        "Op{op, std::max(op.plan.fragments(), 2u) - 1, op.plan.fragments(), {}});",
     ),
     Mutant(
         "own_payload_is_forgotten", "P10", AGENT + "transmit.cpp",
@@ -257,7 +259,8 @@ MUTANTS = [
     ),
     Mutant(
         "refusal_names_another_op", "P12", AGENT + "receive.cpp",
-        "if (lane.in_window(header.seq)) number = lane.at(header.seq).op;",
+        "if (!before(header.seq, lane.base) && before(header.seq, first)) "
+        "number = lane.at(header.seq).op;",
         "",
     ),
     Mutant(
@@ -269,5 +272,76 @@ MUTANTS = [
         "epoch_is_not_checked_at_the_agent", "P15", AGENT + "receive.cpp",
         "header.session != config.session || header.epoch != config.epoch ||",
         "header.session != config.session ||",
+    ),
+    # Epochs.
+    Mutant(
+        "fenced_agent_goes_on_taking", "P15", AGENT + "receive.cpp",
+        "header.rank.value >= config.ranks || fenced) {",
+        "header.rank.value >= config.ranks) {",
+    ),
+    Mutant(
+        "fenced_agent_goes_on_sending", "P15", AGENT + "transmit.cpp",
+        "if (refused || fenced) return false;",
+        "if (refused) return false;",
+    ),
+    Mutant(
+        "sum_is_added_as_a_contribution", "P17", SWITCH + "contribute.cpp",
+        "if (slot.final != 0) {",
+        "if (false) {",
+    ),
+    Mutant(
+        "contribution_instead_of_the_sum", "P17", AGENT + "resume.cpp",
+        "return fragment.applied && plan.combine == nir::Combine::reduce &&",
+        "return false && plan.combine == nir::Combine::reduce &&",
+    ),
+    Mutant(
+        "done_ops_are_not_kept", "P4", AGENT + "resume.cpp",
+        "fragment.kept_at = of.kept.size();",
+        "fragment.kept_at = 0;",
+    ),
+    Mutant(
+        "a_window_is_kept_too_little", "P4", AGENT + "agent.cpp",
+        "window((config.retains ? 2 : 1) * std::size_t{config.window_fragments}),",
+        "window(std::size_t{config.window_fragments}),",
+    ),
+    Mutant(
+        "fragment_is_counted_again", "P17", AGENT + "receive.cpp",
+        "if (std::exchange(fragment.applied, true)) return;",
+        "fragment.applied = true;",
+    ),
+    Mutant(
+        "epoch_begins_where_the_first_rank_stands", "P17", CONTROL + "controller.cpp",
+        "if (before(of_rank[l], least[l])) least[l] = of_rank[l];",
+        "if (before(least[l], of_rank[l])) least[l] = of_rank[l];",
+    ),
+    Mutant(
+        "slots_outlive_their_epoch", "P20", SWITCH + "manage.cpp",
+        "  state_->forget_fragments(id);\n  for (auto& lane : session->lanes) lane.reset();",
+        "  for (auto& lane : session->lanes) lane.reset();",
+    ),
+    Mutant(
+        "older_lease_is_obeyed", "P15", CONTROL + "member.cpp",
+        "if (lease < newest_) return false;",
+        "",
+    ),
+    Mutant(
+        "epoch_is_begun_by_two_controllers", "P15", CONTROL + "member.cpp",
+        "if (!fenced_) return lease == by_ ? Verdict::again : Verdict::ahead;",
+        "if (!fenced_) return Verdict::again;",
+    ),
+    Mutant(
+        "ranks_begin_before_all_are_fenced", "P15", CONTROL + "controller.cpp",
+        "  session.awaited.erase(answer.from);\n  advance(now, session);",
+        "  session.awaited.clear();\n  advance(now, session);",
+    ),
+    Mutant(
+        "dead_rank_is_waited_for", "P19", CONTROL + "controller.cpp",
+        "  session.lost.insert(node(rank));\n",
+        "",
+    ),
+    Mutant(
+        "session_is_left_at_a_switch", "P20", CONTROL + "controller.cpp",
+        "      return enter(now, session, Phase::closing, living(session.placed));",
+        "      return enter(now, session, Phase::closing, {});",
     ),
 ]

@@ -1,5 +1,6 @@
 // Scenarios of the agent: what it sends, and what it makes of the switch's answers.
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -11,7 +12,7 @@ namespace cais::scenarios {
 namespace {
 
 constexpr SessionId session{7};
-constexpr Epoch epoch{1};
+constexpr Epoch first_epoch{1};
 constexpr std::uint64_t tag_seed = 99;
 
 /// An op that the agent runs, with its tensors: element i of `send` is i + 1.
@@ -28,13 +29,22 @@ class AgentStage final : public Stage {
     words.need("ranks");
     ranks_ = static_cast<std::uint16_t>(words.number());
     const std::int64_t window = words.take("window") ? words.number() : 4;
-    machine_ = std::make_unique<agent::Agent>(agent::Config{
-        session, epoch, rank, ranks_, 1, static_cast<std::uint32_t>(window), tag_seed});
+    agent::Config config{session, epoch_, rank, ranks_, 1, static_cast<std::uint32_t>(window),
+                         tag_seed};
+    config.retains = words.take("retains");
+    machine_ = std::make_unique<agent::Agent>(config);
   }
 
   void step(Words words) override {
     if (words.take("op")) return op(words);
     if (words.take("switch")) return packet_from_switch(words);
+    if (words.take("fence")) return machine_->fence();
+    if (words.take("caller")) return write_over(words);
+    if (words.take("resume")) return resume(words, true);
+    if (words.take("cannot")) {
+      words.need("resume");
+      return resume(words, false);
+    }
     if (words.take("after")) {
       finish();
       now_ += std::chrono::microseconds(words.number());
@@ -68,6 +78,31 @@ class AgentStage final : public Stage {
     drain();
   }
 
+  /// "caller writes over OP": it has its memory back.
+  void write_over(Words& words) {
+    words.need("writes");
+    words.need("over");
+    const std::string name = words.word();
+    for (Running& each : ops_) {
+      if (each.op.name != name) continue;
+      std::fill(each.send.begin(), each.send.end(), std::byte{0x55});
+      std::fill(each.recv.begin(), each.recv.end(), std::byte{0x55});
+    }
+  }
+
+  void resume(Words& words, bool can) {
+    finish();
+    words.need("epoch");
+    const Epoch epoch(static_cast<std::uint16_t>(words.number()));
+    words.need("at");
+    const Seq from(static_cast<std::uint32_t>(words.number()));
+    const Result<void> resumed = machine_->resume(epoch, {&from, 1});
+    if (resumed.ok() != can) throw Failure(can ? resumed.error().message : "it can");
+    if (!can) return;
+    epoch_ = epoch;
+    drain();
+  }
+
   /// The op whose fragments reach over `seq`.
   const Running& at(Seq seq) const {
     for (const Running& each : ops_) {
@@ -80,16 +115,23 @@ class AgentStage final : public Stage {
   /// [for R…] [asked N us ago] [in epoch E]"
   void packet_from_switch(Words& words) {
     finish();
+    if (words.take("denies")) {
+      words.need("seq");
+      const auto answer = wire::deny(questions_.at(static_cast<std::uint32_t>(words.number())));
+      machine_->receive(now_, answer);
+      return drain();
+    }
     words.need("sends");
     wire::Header header;
     header.session = session;
-    header.epoch = epoch;
+    header.epoch = epoch_;
     const std::string kind = words.word();
-    header.kind = kind == "result"    ? wire::Kind::result
-                  : kind == "done"    ? wire::Kind::done
-                  : kind == "nak"     ? wire::Kind::nak
-                  : kind == "waiting" ? wire::Kind::waiting
-                                      : wire::Kind::mismatch;
+    header.kind = kind == "result"       ? wire::Kind::result
+                  : kind == "done"       ? wire::Kind::done
+                  : kind == "nak"        ? wire::Kind::nak
+                  : kind == "waiting"    ? wire::Kind::waiting
+                  : kind == "no_session" ? wire::Kind::no_session
+                                         : wire::Kind::mismatch;
     words.need("seq");
     header.seq = Seq(static_cast<std::uint32_t>(words.number()));
     const Op& op = words.take("as") ? named(words.word()) : at(header.seq).op;
@@ -145,8 +187,10 @@ class AgentStage final : public Stage {
     while (machine_->poll_event(event)) {
       if (const auto* done = std::get_if<agent::Done>(&event)) {
         out_.push_back("done " + ops_[done->op].op.name);
+      } else if (const auto* bad = std::get_if<agent::Mismatched>(&event)) {
+        out_.push_back("refused " + ops_[bad->op].op.name);
       } else {
-        out_.push_back("refused " + ops_[std::get<agent::Mismatched>(event).op].op.name);
+        out_.push_back("no session");
       }
     }
   }
@@ -162,23 +206,32 @@ class AgentStage final : public Stage {
     }
     const std::string seq = " seq " + std::to_string(header.seq.value);
     if (header.kind == wire::Kind::want) {
+      std::copy(out.header.begin(), out.header.end(), questions_[header.seq.value].begin());
       wire::Want want;
       wire::parse(out.payload, want);
       const std::vector<std::int64_t> lacked = ranks_in(want.ranks);
       return lacked.empty() ? "asks" + seq : "wants" + seq + " of ranks " + show(lacked);
     }
     const bool repeat = (header.flags & wire::flag_repeat) != 0;
-    header.flags = 0;
+    const bool final = (header.flags & wire::flag_final) != 0;
     // P2: byte for byte, the flag and with it the tag excepted.
     packet.erase(packet.begin(), packet.begin() + wire::header_bytes);
     if (repeat && first_sent_[header.seq.value] != packet) throw Failure("a repeat differs");
     first_sent_[header.seq.value] = packet;
-    return (repeat ? "repeats" : "sends") + seq + " " + show(at(header.seq).op.decode(packet));
+    return (repeat ? "repeats" : "sends") + seq + " " + show(at(header.seq).op.decode(packet)) +
+           (final ? " final" : "");
   }
 
   void expect(Words& words) {
     if (words.take("nothing")) return finish();
     if (words.take("waits")) return expect_wait(words);
+    if (words.take("unsettled")) {
+      const Seq first = machine_->first_unsettled(Lane(0));
+      if (first.value != words.number()) {
+        throw Failure("the first unsettled is " + std::to_string(first.value));
+      }
+      return;
+    }
     if (words.take("output")) {
       const Op& op = named(words.word());
       const auto right = words.values().value_or(std::vector<double>{});
@@ -213,6 +266,8 @@ class AgentStage final : public Stage {
   std::deque<Running> ops_;
   std::deque<std::string> out_;
   std::map<std::uint32_t, std::vector<std::byte>> first_sent_;
+  std::map<std::uint32_t, std::array<std::byte, wire::header_bytes>> questions_;  // by seq
+  Epoch epoch_ = first_epoch;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace cais::scenarios {
 namespace {
 
 constexpr SessionId session{7};
-constexpr Epoch epoch{1};
+constexpr Epoch first_epoch{1};
 constexpr std::uint64_t tag_seed = 99;
 
 class SwitchStage final : public Stage {
@@ -20,8 +20,8 @@ class SwitchStage final : public Stage {
     ranks_ = static_cast<std::uint16_t>(words.number());
     const std::int64_t window = words.take("window") ? words.number() : 4;
     first_ = Seq(words.take("first_seq") ? static_cast<std::uint32_t>(words.number()) : 0u);
-    const auto opened = machine_.open(
-        {session, epoch, ranks_, 1, 1, static_cast<std::uint32_t>(window), 1024, tag_seed, first_});
+    const auto opened = machine_.open({session, first_epoch, ranks_, 1, 1,
+                                       static_cast<std::uint32_t>(window), 1024, tag_seed, first_});
     if (!opened) throw Failure(opened.error().message);
     for (std::uint16_t r = 0; r < ranks_; ++r) bind(r);
   }
@@ -32,6 +32,12 @@ class SwitchStage final : public Stage {
     if (words.take("rank")) return packet_from_rank(words);
     if (words.take("port")) return raw_packet(words);
     if (words.take("close")) return machine_.close(session);
+    if (words.take("fence")) return fence(words, true);
+    if (words.take("resume")) return resume(words);
+    if (words.take("cannot")) {
+      words.need("fence");
+      return fence(words, false);
+    }
     words.need("expect");
     expect(words);
   }
@@ -46,6 +52,23 @@ class SwitchStage final : public Stage {
  private:
   void bind(std::uint16_t rank) {
     if (!machine_.bind(session, Rank(rank), switching::Port(rank))) throw Failure("cannot bind");
+  }
+
+  void fence(Words& words, bool can) {
+    finish();
+    words.need("epoch");
+    const auto fenced = machine_.fence(session, Epoch(static_cast<std::uint16_t>(words.number())));
+    if (fenced.ok() != can) throw Failure(can ? fenced.error().message : "it can");
+  }
+
+  void resume(Words& words) {
+    words.need("epoch");
+    const Epoch epoch(static_cast<std::uint16_t>(words.number()));
+    words.need("at");
+    const Seq from(static_cast<std::uint32_t>(words.number()));
+    const auto resumed = machine_.resume(session, epoch, 1, {&from, 1});
+    if (!resumed) throw Failure(resumed.error().message);
+    epoch_ = epoch;
   }
 
   void op(Words& words) {
@@ -71,7 +94,7 @@ class SwitchStage final : public Stage {
     finish();
     wire::Header header;
     header.session = session;
-    header.epoch = epoch;
+    header.epoch = epoch_;
     const std::int64_t rank = words.number();
     header.rank = Rank(static_cast<std::uint16_t>(rank));
     const bool wants = words.take("wants") || words.take("asks");
@@ -118,6 +141,8 @@ class SwitchStage final : public Stage {
       if (what == "lane") header.lane = Lane(static_cast<std::uint8_t>(value));
       if (what == "chunk") header.chunk = static_cast<std::uint32_t>(value);
       if (what == "kind") header.kind = static_cast<wire::Kind>(value);
+    } else if (words.take("final")) {
+      header.flags |= wire::flag_final;
     } else if (words.take("through")) {
       words.need("port");
       port = words.number();
@@ -160,8 +185,11 @@ class SwitchStage final : public Stage {
     std::vector<std::byte> packet(out.header.begin(), out.header.end());
     packet.insert(packet.end(), out.payload.begin(), out.payload.end());
     wire::Header header;
-    if (wire::parse(packet, header) != wire::ParseError::none ||
-        !wire::tag_is_right(packet, tag_seed)) {
+    const bool readable = wire::parse(packet, header) == wire::ParseError::none;
+    if (readable && header.kind == wire::Kind::no_session && packet.size() == wire::header_bytes) {
+      return "no_session seq " + std::to_string(header.seq.value);
+    }
+    if (!readable || !wire::tag_is_right(packet, tag_seed)) {
       throw Failure("the switch sent a packet that does not parse");
     }
     std::string line =
@@ -240,6 +268,7 @@ class SwitchStage final : public Stage {
 
   switching::Switch machine_;
   std::uint16_t ranks_ = 0;
+  Epoch epoch_ = first_epoch;
   Seq first_{};
   std::vector<Op> ops_;
   std::deque<std::string> out_, events_;

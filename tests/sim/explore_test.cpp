@@ -44,7 +44,7 @@ std::uint64_t asked_by(OpKind kind, std::uint32_t rank) {
   two.ops = {{kind, 1}};
   Model model(two);
   State state = model.first();
-  model.apply(state, Action{true, rank});
+  model.apply(state, Action{Action::Kind::timeout, rank});
   return model.fingerprint(state);
 }
 

@@ -9,10 +9,11 @@ namespace cais::agent {
 
 LaneState::LaneState(const Config& config, Lane which)
     : lane(which),
+      first(config.first_seq),
       base(config.first_seq),
       next(config.first_seq),
       settled_end(config.first_seq),
-      window(config.window_fragments),
+      window((config.retains ? 2 : 1) * std::size_t{config.window_fragments}),
       rtt(config.rto_initial, config.rto_min, config.rto_max) {}
 
 Agent::State::State(const Config& c)
@@ -36,8 +37,8 @@ void Agent::submit(const Submit& op) {
   State& state = *state_;
   if (state.refused) return;
   CAIS_CHECK(op.plan.ranks == state.config.ranks && op.plan.lanes <= state.config.lanes);
-  const OpNumber number = state.ops_done + state.ops.size();
-  state.ops.push_back(Op{op, op.plan.fragments()});
+  const OpNumber number = state.ops_first + state.ops.size();
+  state.ops.push_back(Op{op, op.plan.fragments(), op.plan.fragments(), {}});
   const std::size_t lanes = state.lanes.size();
   const std::size_t first = op.plan.lanes == lanes ? 0 : number % lanes;
   for (std::uint8_t i = 0; i < op.plan.lanes; ++i) {
@@ -80,13 +81,17 @@ bool Agent::poll_event(Event& out) {
   return true;
 }
 
+void Agent::fence() { state_->fenced = true; }
+
 Instant Agent::deadline() const {
+  if (state_->fenced) return never;
   Instant first = never;
   for (const LaneState& lane : state_->lanes) first = std::min(first, lane.deadline);
   return first;
 }
 
 void Agent::timeout(Instant now) {
+  if (state_->fenced) return;
   for (LaneState& lane : state_->lanes) {
     if (lane.deadline <= now) state_->timeout(now, lane);
   }
@@ -98,7 +103,7 @@ Duration Agent::smoothed_rtt() const {
   for (const LaneState& lane : state_->lanes) slowest = std::max(slowest, lane.rtt.smoothed());
   return slowest;
 }
-bool Agent::idle() const { return state_->ops.empty(); }
+bool Agent::idle() const { return state_->all_done(); }
 
 std::optional<std::uint64_t> Agent::waits_for(Lane which) const {
   const LaneState& lane = state_->lanes[which.value];

@@ -9,6 +9,8 @@
 //                            valid until the next receive(), timeout() or submit()
 //   poll_event(out)          Done, in the order of submission, and Mismatched, until there is none
 //   deadline()               when to call timeout(now); may change after any call above
+//   fence(), resume(…)       another epoch: other switches, from the first fragment on that some
+//                            rank has not settled (P15, P17)
 #pragma once
 
 #include <cstdint>
@@ -43,6 +45,9 @@ struct Config {
   Duration rto_min = std::chrono::milliseconds(2);    // floor (P2)
   Duration rto_max = std::chrono::milliseconds(500);  // cap of the back-off
   std::uint32_t packets_initial = 32;  // on their way in a lane before answers tell how many may be
+  /// P4: keep what another epoch may ask for: 2W fragments of each lane, those of ops that are done
+  /// as copies. Without it there is no resume().
+  bool retains = false;
 };
 
 /// One collective. `send` and `recv` follow nir/plan.hpp: `recv` of an all_gather holds `ranks`
@@ -75,7 +80,12 @@ struct Mismatched {
   Rank first, second;
   DescriptorHash first_descriptor, second_descriptor;
 };
-using Event = std::variant<Done, Mismatched>;
+/// P16: the switch of that lane says that it has no such session: it was started anew. Told once in
+/// each epoch.
+struct NoSession {
+  Lane lane;
+};
+using Event = std::variant<Done, Mismatched, NoSession>;
 
 struct Counters {
   std::uint64_t sent = 0, repeated = 0, received = 0, accepted = 0;
@@ -106,6 +116,16 @@ class Agent {
   /// last; 0: it was asked and has not answered. Nothing: nothing is under way, or it is too early
   /// to ask.
   std::optional<std::uint64_t> waits_for(Lane lane) const;
+  /// P15: from now on nothing of this epoch is taken or sent, and no timer runs. Again is a no-op.
+  void fence();
+  /// P17: the first fragment of the lane that is not settled, in this epoch or an earlier one.
+  Seq first_unsettled(Lane lane) const;
+  /// P15, P17: after fence(), begins `epoch` at the seqs `from`, by lane: the least of all ranks'
+  /// first_unsettled. Fragments that are settled go out again as what was kept of them, with
+  /// flag_final where that is the sum.
+  /// invalid_argument: not fenced, an epoch that is not newer, or a seq of which nothing is kept.
+  Result<void> resume(Epoch epoch, std::span<const Seq> from);
+
   /// Walks what decides which packets are taken and sent, as of `now`; no two states that would
   /// act differently on the same packets and time-outs give the same number.
   void fingerprint(Instant now, Fingerprint& walk) const;

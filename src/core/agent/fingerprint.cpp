@@ -15,7 +15,7 @@ void walk_fragment(const Op& op, const Fragment& fragment, bool patient, Fingerp
               static_cast<std::uint64_t>(fragment.due) << 2 |
               std::uint64_t{fragment.repeated} << 4 | std::uint64_t{fragment.asked()} << 5 |
               std::uint64_t{fragment.finished} << 6 | std::uint64_t{patient} << 7 |
-              std::uint64_t{fragment.index} << 32);
+              std::uint64_t{fragment.applied} << 8 | std::uint64_t{fragment.index} << 32);
   walk.number(fragment.op);
   // Rank 0's bit stands for a sum, whoever is called so.
   if (op.submit.plan.combine == nir::Combine::reduce) return walk.number(fragment.lacking);
@@ -43,7 +43,8 @@ void Agent::State::walk_lane(Instant now, const LaneState& lane, Fingerprint& wa
     walk.number(share.left.end);
   }
   const Duration patience = patience_of(lane);
-  for (Seq seq = lane.base; before(seq, lane.next); seq = seq + 1) {
+  walk.number(lane.recorded);
+  for (Seq seq = lane.base; before(seq, lane.recorded_end()); seq = seq + 1) {
     const Fragment& fragment = lane.at(seq);
     if (fragment.state == Fragment::State::settled) {
       walk.number(0);
@@ -55,8 +56,11 @@ void Agent::State::walk_lane(Instant now, const LaneState& lane, Fingerprint& wa
 
 void Agent::fingerprint(Instant now, Fingerprint& walk) const {
   const State& state = *state_;
-  walk.number(state.refused);
+  walk.number(state.refused | std::uint64_t{state.fenced} << 1 |
+              std::uint64_t{state.told_no_session} << 2);
+  walk.number(state.config.epoch.value);
   walk.number(state.ops_done);
+  walk.number(state.ops_first);
   walk.number(state.ops.size());
   walk.number(state.events.size());
   walk.number(state.congestion.packets());

@@ -2,6 +2,7 @@
 // the switch waits for (P16).
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/agent/state.hpp"
 
@@ -29,12 +30,15 @@ Agent::State::Outcome Agent::State::receive(Instant now, std::span<const std::by
   wire::Header header;
   if (wire::parse(packet, header) != wire::ParseError::none) return Outcome::malformed;
   if (header.session != config.session || header.epoch != config.epoch ||
-      header.lane.value >= lanes.size() || header.rank.value >= config.ranks) {
+      header.lane.value >= lanes.size() || header.rank.value >= config.ranks || fenced) {
     return Outcome::foreign;
   }
   if (refused) return Outcome::stale;
   LaneState& lane = lanes[header.lane.value];
   const std::span<const std::byte> payload = packet.subspan(wire::header_bytes);
+  if (header.kind == wire::Kind::no_session) {
+    return no_session(lane, header, packet);
+  }
   // A late duplicate is seen by its place alone; its payload need not be read.
   if (header.kind == wire::Kind::result &&
       (!lane.in_window(header.seq) || lane.at(header.seq).state == Fragment::State::settled)) {
@@ -54,6 +58,7 @@ Agent::State::Outcome Agent::State::receive(Instant now, std::span<const std::by
       return waiting(now, lane, header, payload);
     case wire::Kind::contribution:
     case wire::Kind::want:
+    case wire::Kind::no_session:
       break;
   }
   return Outcome::foreign;
@@ -154,11 +159,11 @@ Agent::State::Outcome Agent::State::mismatch(LaneState& lane, const wire::Header
                                              std::span<const std::byte> payload) {
   wire::Mismatch what;
   if (!wire::parse(payload, what)) return Outcome::malformed;
-  if (ops.empty()) return Outcome::stale;
+  if (all_done()) return Outcome::stale;
   // Ours at that place; when we are not there yet, the next one to be done.
   OpNumber number = ops_done;
-  Seq first = lane.next;
-  if (lane.in_window(header.seq)) number = lane.at(header.seq).op;
+  Seq first = lane.recorded_end();
+  if (!before(header.seq, lane.base) && before(header.seq, first)) number = lane.at(header.seq).op;
   for (const Share& share : lane.shares) {
     if (!before(header.seq, first) && before(header.seq, first + share.left.count())) {
       number = share.op;
@@ -168,8 +173,21 @@ Agent::State::Outcome Agent::State::mismatch(LaneState& lane, const wire::Header
   refused = true;
   events.push_back(Mismatched{op(std::max(number, ops_done)).submit.op, what.first, what.second,
                               what.first_descriptor, what.second_descriptor});
+  ops_first = ops_done;
   ops.clear();
   for (LaneState& each : lanes) each.deadline = never;
+  return Outcome::accepted;
+}
+
+/// P16. Whoever saw the question may have written the answer: it says nothing more than that the
+/// management should be asked.
+Agent::State::Outcome Agent::State::no_session(LaneState& lane, const wire::Header& header,
+                                               std::span<const std::byte> packet) {
+  const Fragment* const fragment = unfinished(lane, header.seq);
+  if (fragment == nullptr || told_no_session) return Outcome::stale;
+  if (!fragment->asked() || !wire::denies(packet, fragment->header)) return Outcome::wrong_tag;
+  told_no_session = true;
+  events.push_back(NoSession{lane.lane});
   return Outcome::accepted;
 }
 
@@ -195,12 +213,10 @@ void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
   while (lane.base != lane.next && lane.at(lane.base).state == Fragment::State::settled) {
     lane.base = lane.base + 1;
   }
+  if (std::exchange(fragment.applied, true)) return;
   --op(fragment.op).unsettled;
-  while (!ops.empty() && ops.front().unsettled == 0) {
-    events.push_back(Done{ops.front().submit.op});
-    ops.pop_front();
-    ++ops_done;
-  }
+  while (!all_done() && op(ops_done).unsettled == 0) finish(ops_done++);
+  forget_ops();
 }
 
 /// The lane whose answers queue longest counts: others may have less of a way, or none when the

@@ -1,6 +1,7 @@
 // core/agent/state.hpp — the agent behind its interface: ops under way, and for each lane the
-// fragments in its window. What it does with them stands in transmit.cpp (P1), receive.cpp (P3)
-// and recover.cpp (P2, P10). Values only: a copy of an agent is another one in the same state.
+// fragments in its window. What it does with them stands in transmit.cpp (P1), receive.cpp (P3),
+// recover.cpp (P2, P10) and resume.cpp (P4, P15, P17). Values only: a copy of an agent is another
+// one in the same state.
 #pragma once
 
 #include <array>
@@ -13,10 +14,12 @@
 
 namespace cais::agent {
 
-/// A collective under way.
+/// A collective under way, or one that is done and of which another epoch may still ask (P4).
 struct Op {
   Submit submit;
-  std::uint32_t unsettled;  // fragments
+  std::uint32_t unsettled;      // fragments
+  std::uint32_t recorded;       // fragments whose record stands, or that are not sent yet
+  std::vector<std::byte> kept;  // what those would contribute again, once the op is done
 };
 using OpNumber = std::uint64_t;  // counts the ops of the session from 0
 
@@ -35,9 +38,11 @@ struct Fragment {
   bool clocked = false;      // an answer called it forth
   bool arrived = false;      // our contribution is at the switch
   bool finished = false;     // every rank's contribution is at the switch
+  bool applied = false;      // was settled, in this epoch or an earlier one
   std::uint8_t packets = 0;  // on their way that answer it
   std::uint32_t index = 0;   // in its op
   OpNumber op = 0;
+  std::size_t kept_at = 0;    // in its op's `kept`
   std::uint64_t lacking = 0;  // ranks whose payload is still owed to us; rank 0's bit for a sum
   Instant sent_at{};          // the contribution, for the last time
   Instant spoken_of_at{};     // contribution or question, for the last time
@@ -61,14 +66,19 @@ struct LaneState {
   /// Whether `seq` was sent and is not settled with all before it.
   bool in_window(Seq seq) const { return !before(seq, base) && before(seq, next); }
 
+  /// One past the last that was sent in any epoch.
+  Seq recorded_end() const { return first + static_cast<std::uint32_t>(recorded); }
+
   Lane lane;
+  Seq first;                               // of the session
+  std::uint64_t recorded = 0;              // fragments that were sent in any epoch
   Seq base;                                // the first that is not settled
   Seq next;                                // the next to be sent
   Seq settled_end;                         // one past the last that is settled
   std::uint32_t waiting = 0;               // sent and not settled
   std::uint32_t packets_on_their_way = 0;  // that answer those
   std::deque<Share> shares;
-  std::vector<Fragment> window;  // W, by seq
+  std::vector<Fragment> window;  // W, or 2W for an agent that retains, by seq
   std::deque<Seq> repeats;       // fragments for which something is due
   RttEstimator rtt;
   bool clocked = false;  // answers have come since the lane was idle
@@ -87,8 +97,9 @@ struct LaneState {
 struct Agent::State {
   explicit State(const Config& config);
 
-  Op& op(OpNumber number) { return ops[number - ops_done]; }
-  const Op& op(OpNumber number) const { return ops[number - ops_done]; }
+  Op& op(OpNumber number) { return ops[number - ops_first]; }
+  const Op& op(OpNumber number) const { return ops[number - ops_first]; }
+  bool all_done() const { return ops_done == ops_first + ops.size(); }
 
   // transmit.cpp
   bool poll(Instant now, Transmit& out);
@@ -96,6 +107,8 @@ struct Agent::State {
   void send_new(Instant now, LaneState& lane, Transmit& out);
   void send_repeat(Instant now, LaneState& lane, Seq seq, Transmit& out);
   void contribution(const LaneState& lane, Seq seq, Fragment& fragment, Transmit& out);
+
+  void record_next(LaneState& lane);
 
   // receive.cpp
   enum class Outcome { accepted, malformed, wrong_tag, foreign, stale };
@@ -107,6 +120,8 @@ struct Agent::State {
   Outcome waiting(Instant now, LaneState& lane, const wire::Header& header,
                   std::span<const std::byte> payload);
   Outcome mismatch(LaneState& lane, const wire::Header& header, std::span<const std::byte> payload);
+  Outcome no_session(LaneState& lane, const wire::Header& header,
+                     std::span<const std::byte> packet);
   void settle(Instant now, LaneState& lane, Seq seq);
   void end_round(Instant now);
 
@@ -118,25 +133,45 @@ struct Agent::State {
   void ask(LaneState& lane, Seq seq);
   void queue_repeat(LaneState& lane, Seq seq, Fragment::Due due);
 
+  // resume.cpp
+  std::uint32_t kept_before(const LaneState& lane) const;
+  void rewind(LaneState& lane, Seq from);
+  void finish(OpNumber number);
+  void keep(OpNumber number);
+  void forget_ops();
+
   // fingerprint.cpp
   void walk_lane(Instant now, const LaneState& lane, Fingerprint& walk) const;
 
   Config config;
   std::vector<LaneState> lanes;
-  std::deque<Op> ops;     // under way, in order
-  OpNumber ops_done = 0;  // the number of ops.front()
+  std::deque<Op> ops;      // in order; first those that are done and kept
+  OpNumber ops_first = 0;  // the number of ops.front()
+  OpNumber ops_done = 0;   // the number of the first that is not done
   std::deque<Event> events;
   CongestionWindow congestion;
   Instant round_end = Instant::min();  // of the congestion window's round
   Counters counters;
-  bool refused = false;  // P12
-  std::size_t turn = 0;  // the lane that sends
+  bool refused = false;          // P12
+  bool fenced = false;           // P15
+  bool told_no_session = false;  // in this epoch
+  std::size_t turn = 0;          // the lane that sends
   std::uint32_t sent_in_turn = 0;
 };
 
 /// Ranks whose payloads of a fragment of `unit` are owed to `self`: itself excepted, whose payload
 /// it has; rank 0 stands for a sum.
 std::uint64_t owed(const nir::Plan& plan, Rank self, std::uint32_t unit);
+
+/// Where the payload of `whose` belongs in the op's output.
+std::byte* destination(const Submit& submit, Rank whose, const nir::Extent& extent);
+/// What the rank contributes to a fragment, where the caller keeps it.
+const std::byte* source(const Submit& submit, const nir::Extent& extent);
+
+/// Whether what `self` has of that fragment, and would contribute again, is the sum (P17).
+bool contributes_sum(const nir::Plan& plan, Rank self, const Fragment& fragment);
+/// The first fragment of the lane that is not settled in this epoch or an earlier one.
+Seq first_unsettled(const LaneState& lane);
 
 /// How old a fragment must be to count as overtaken.
 Duration patience_of(const LaneState& lane);

@@ -13,16 +13,6 @@ constexpr std::uint32_t turn_packets = 64;
 
 constexpr std::array<std::byte, wire::fragment_bytes_max> zeros{};
 
-/// Where the payload of `whose` belongs in the op's output.
-std::byte* destination(const Submit& submit, Rank whose, const nir::Extent& extent) {
-  const bool side_by_side = submit.plan.combine == nir::Combine::concat;
-  return submit.recv + (side_by_side ? whose.value * submit.plan.unit_bytes : 0) + extent.offset;
-}
-
-const std::byte* source(const Submit& submit, const nir::Extent& extent) {
-  return submit.send + extent.unit * submit.plan.unit_bytes + extent.offset;
-}
-
 /// A rank's own payload of an op that adds nothing does not travel to come back.
 void take_own(const Submit& submit, Rank self, const nir::Extent& extent) {
   const nir::Plan& plan = submit.plan;
@@ -37,8 +27,17 @@ void take_own(const Submit& submit, Rank self, const nir::Extent& extent) {
 
 }  // namespace
 
+std::byte* destination(const Submit& submit, Rank whose, const nir::Extent& extent) {
+  const bool side_by_side = submit.plan.combine == nir::Combine::concat;
+  return submit.recv + (side_by_side ? whose.value * submit.plan.unit_bytes : 0) + extent.offset;
+}
+
+const std::byte* source(const Submit& submit, const nir::Extent& extent) {
+  return submit.send + extent.unit * submit.plan.unit_bytes + extent.offset;
+}
+
 bool Agent::State::poll(Instant now, Transmit& out) {
-  if (refused) return false;
+  if (refused || fenced) return false;
   for (std::size_t tried = 0; tried <= lanes.size(); ++tried) {
     if (sent_in_turn < turn_packets && next_packet(now, lanes[turn], out)) {
       ++sent_in_turn;
@@ -61,7 +60,8 @@ bool Agent::State::next_packet(Instant now, LaneState& lane, Transmit& out) {
   }
   // P1: all up to seq − W are settled when the first that is not lies behind it.
   const auto ahead = static_cast<std::size_t>(distance(lane.base, lane.next));
-  if (lane.shares.empty() || ahead >= lane.window.size()) return false;
+  const bool more = lane.next != lane.recorded_end() || !lane.shares.empty();
+  if (!more || ahead >= config.window_fragments) return false;
   if (lane.packets_on_their_way >= congestion.packets()) {
     congestion.held_back();
     return false;
@@ -70,9 +70,25 @@ bool Agent::State::next_packet(Instant now, LaneState& lane, Transmit& out) {
   return true;
 }
 
-void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
+/// The next fragment of the lane's next share.
+void Agent::State::record_next(LaneState& lane) {
   Share& share = lane.shares.front();
   const Submit& submit = op(share.op).submit;
+  Fragment& fragment = lane.at(lane.next);
+  if (config.retains && lane.recorded >= lane.window.size()) --op(fragment.op).recorded;
+  fragment.applied = false;
+  fragment.index = share.left.begin;
+  fragment.op = share.op;
+  const nir::Extent extent = submit.plan.extent(fragment.index);
+  fragment.lacking = owed(submit.plan, config.rank, extent.unit);
+  take_own(submit, config.rank, extent);
+  ++lane.recorded;
+  if (++share.left.begin == share.left.end) lane.shares.pop_front();
+}
+
+/// A fragment for the first time in this epoch.
+void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
+  if (lane.next == lane.recorded_end()) record_next(lane);
   const Seq seq = lane.next;
   Fragment& fragment = lane.at(seq);
   fragment.state = Fragment::State::waiting;
@@ -80,20 +96,14 @@ void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
   fragment.repeated = fragment.arrived = false;
   fragment.clocked = lane.clocked;
   fragment.finished = false;
-  fragment.index = share.left.begin;
-  fragment.op = share.op;
   fragment.sent_at = fragment.spoken_of_at = now;
-  const nir::Extent extent = submit.plan.extent(fragment.index);
-  fragment.lacking = owed(submit.plan, config.rank, extent.unit);
   fragment.packets = static_cast<std::uint8_t>(std::max(1, std::popcount(fragment.lacking)));
-  take_own(submit, config.rank, extent);
   contribution(lane, seq, fragment, out);
 
   lane.next = seq + 1;
   ++lane.waiting;
   lane.packets_on_their_way += fragment.packets;
   if (lane.deadline == never) lane.deadline = now + lane.rtt.rto(lane.backoff);
-  if (++share.left.begin == share.left.end) lane.shares.pop_front();
 }
 
 void Agent::State::send_repeat(Instant now, LaneState& lane, Seq seq, Transmit& out) {
@@ -120,15 +130,20 @@ void Agent::State::send_repeat(Instant now, LaneState& lane, Seq seq, Transmit& 
   wire::serialize(header, out.payload, config.tag_seed, fragment.header);
 }
 
-/// The contribution to `seq`, byte for byte the same each time but for the flag (P2).
+/// The contribution to `seq`, byte for byte the same each time but for the flag (P2). P17: of a
+/// fragment that was settled in an earlier epoch it is what was kept: the sum where we have that.
 void Agent::State::contribution(const LaneState& lane, Seq seq, Fragment& fragment, Transmit& out) {
-  const Submit& submit = op(fragment.op).submit;
-  const nir::Plan& plan = submit.plan;
+  const Op& of = op(fragment.op);
+  const nir::Plan& plan = of.submit.plan;
   const nir::Extent extent = plan.extent(fragment.index);
+  const bool final = contributes_sum(plan, config.rank, fragment);
   out.lane = lane.lane;
   out.payload = out.padding = {};
   if (plan.contributes_payload(config.rank)) {
-    out.payload = {source(submit, extent), extent.bytes};
+    const std::byte* const from = fragment.op < ops_done ? of.kept.data() + fragment.kept_at
+                                  : final                ? destination(of.submit, Rank(0), extent)
+                                                         : source(of.submit, extent);
+    out.payload = {from, extent.bytes};
     out.padding = std::span(zeros).first(plan.fragment_bytes - extent.bytes);
   }
   wire::Header header;
@@ -138,8 +153,9 @@ void Agent::State::contribution(const LaneState& lane, Seq seq, Fragment& fragme
   header.lane = lane.lane;
   header.seq = seq;
   header.kind = wire::Kind::contribution;
-  header.flags = fragment.repeated ? wire::flag_repeat : std::uint8_t{0};
-  header.descriptor = submit.descriptor;
+  header.flags = static_cast<std::uint8_t>((fragment.repeated ? wire::flag_repeat : 0) |
+                                           (final ? wire::flag_final : 0));
+  header.descriptor = of.submit.descriptor;
   header.chunk = plan.chunk_of(fragment.index);
   header.offset = static_cast<std::uint32_t>(extent.offset / wire::offset_step);
   wire::serialize(header, out.payload, out.padding, config.tag_seed, fragment.header);

@@ -9,9 +9,15 @@ Drop Switch::State::admit(Port port, Arrival& arrival) {
   if (wire::parse(bytes, header) != wire::ParseError::none) return Drop::malformed;
 
   const auto found = by_id.find(header.session);
-  if (found == by_id.end()) return Drop::unknown_session;
+  if (found == by_id.end()) {
+    // P16: only a question is answered, and by less than it is long itself (P13).
+    if (header.kind == wire::Kind::want && bytes.size() == wire::header_bytes + wire::want_bytes) {
+      send_denial(arrival, port);
+    }
+    return Drop::unknown_session;
+  }
   Session& session = *sessions[found->second];
-  if (header.epoch != session.config.epoch) return Drop::wrong_epoch;
+  if (header.epoch != session.config.epoch || session.fenced) return Drop::wrong_epoch;
   LaneState* lane = session.lane(header.lane);
   if (lane == nullptr) return Drop::wrong_lane;
   if (header.rank.value >= session.config.ranks) return Drop::rank_out_of_range;

@@ -1,5 +1,6 @@
 // A contribution's way into its slot (P5, P6, P12), and a full slot's way out (P8, P10).
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/switching/state.hpp"
@@ -7,9 +8,15 @@
 namespace cais::switching {
 namespace {
 
-/// Bytes that `rank` puts into each fragment.
-std::size_t payload_bytes(const nir::Plan& plan, Rank rank) {
-  return plan.contributes_payload(rank) ? plan.fragment_bytes : 0;
+/// Whether the payload has the bytes that its rank puts into each fragment of `unit`; and when it
+/// is said to be the result, whether that rank can have one (P17).
+Drop fits(const nir::Plan& plan, std::uint32_t unit, const Arrival& arrival) {
+  const std::size_t bytes = plan.contributes_payload(arrival.rank()) ? plan.fragment_bytes : 0;
+  if (arrival.payload.size() != bytes) return Drop::bad_length;
+  const bool final = (arrival.header.flags & wire::flag_final) != 0;
+  const bool can_be =
+      plan.combine == nir::Combine::reduce && contains(receivers(plan, unit), arrival.rank());
+  return final && !can_be ? Drop::wrong_kind : Drop::none;
 }
 
 /// The unit that chunk and offset name, or nothing when no fragment of the op lies there.
@@ -64,9 +71,7 @@ Drop Switch::State::open_slot(Slot& slot, const Arrival& arrival) {
   const Program& program = arrival.session->programs[*index];
   const auto unit = unit_at(program, arrival.header.chunk, arrival.header.offset);
   if (!unit) return Drop::wrong_place;
-  if (arrival.payload.size() != payload_bytes(program.plan, arrival.rank())) {
-    return Drop::bad_length;
-  }
+  if (const Drop drop = fits(program.plan, *unit, arrival); drop != Drop::none) return drop;
   slot = Slot{};
   slot.state = Slot::State::open;
   slot.first = arrival.rank();
@@ -91,9 +96,7 @@ Drop Switch::State::join_slot(const Slot& slot, Arrival& arrival) {
   if (arrival.header.chunk != slot.chunk || arrival.header.offset != slot.offset) {
     return Drop::wrong_place;
   }
-  const nir::Plan& plan = arrival.session->programs[slot.program].plan;
-  return arrival.payload.size() == payload_bytes(plan, arrival.rank()) ? Drop::none
-                                                                       : Drop::bad_length;
+  return fits(arrival.session->programs[slot.program].plan, slot.unit, arrival);
 }
 
 Drop Switch::State::violated(const Arrival& arrival) {
@@ -127,6 +130,7 @@ void Switch::State::keep(Kept& kept, Arrival& arrival) {
 
 void Switch::State::add(Slot& slot, Arrival& arrival, const Program& program) {
   slot.contributed |= only(arrival.rank());
+  if ((arrival.header.flags & wire::flag_final) != 0) slot.final |= only(arrival.rank());
   const bool full = slot.contributed == arrival.session->everyone();
   if (program.plan.combine != nir::Combine::reduce) {
     pass_on(slot, arrival, program);
@@ -139,7 +143,8 @@ void Switch::State::add(Slot& slot, Arrival& arrival, const Program& program) {
 }
 
 /// P8: all contributions, in rank order, in one pass, straight into the packet that goes out. The
-/// one that came last is taken from where it came in.
+/// one that came last is taken from where it came in. P17: where a rank has brought the result of
+/// an earlier epoch, that is it: its contribution may be gone.
 void Switch::State::reduce(Slot& slot, const Arrival& arrival, const Program& program) {
   const RankSet targets = receivers(program.plan, slot.unit);
   if (targets != 0) {
@@ -154,7 +159,11 @@ void Switch::State::reduce(Slot& slot, const Arrival& arrival, const Program& pr
     CAIS_CHECK(slot.result != CellPool::none);  // the last contribution took none
     std::byte* packet = lane.cells.at(slot.result);
     std::byte* const output = packet + wire::header_bytes;
-    (*program.reducer)({&output, 1}, {inputs, program.plan.ranks}, program.elements);
+    if (slot.final != 0) {
+      std::memcpy(output, inputs[std::countr_zero(slot.final)], program.plan.fragment_bytes);
+    } else {
+      (*program.reducer)({&output, 1}, {inputs, program.plan.ranks}, program.elements);
+    }
     lane.drop_all(slot);
 
     wire::Header header = arrival.header;

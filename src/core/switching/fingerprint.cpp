@@ -16,6 +16,7 @@ void walk_slot(LaneState& lane, const Session& session, const Slot& slot, Finger
   walk.number(slot.descriptor.value);
   walk.number(slot.chunk | std::uint64_t{slot.offset} << 32);
   walk.ranks(slot.contributed);
+  walk.ranks(slot.final);
   RankSet kept = 0;
   for_each(session.everyone(), [&](Rank rank) {
     if (!lane.kept(slot, rank).empty()) kept |= only(rank);
@@ -44,7 +45,7 @@ void Switch::fingerprint(Fingerprint& walk) const {
   for (const auto& [id, index] : state.by_id) {
     Session& session = *state.sessions[index];
     walk.number(id.value);
-    walk.number(session.config.epoch.value);
+    walk.number(session.config.epoch.value | std::uint64_t{session.fenced} << 16);
     walk.number(session.programs.size());
     walk.ranks(session.bound);
     if (session.refusal) {

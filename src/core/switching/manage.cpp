@@ -124,17 +124,62 @@ Result<void> Switch::bind(SessionId id, Rank rank, Port port) {
   return {};
 }
 
-void Switch::close(SessionId id) {
+Result<void> Switch::fence(SessionId id, Epoch epoch) {
   Session* session = state_->find(id);
-  if (session == nullptr) return;
-  for (const auto& lane : session->lanes) {
-    if (!lane) continue;
-    for (const Slot& slot : lane->slots) state_->slots_open -= slot.state == Slot::State::open;
+  if (session == nullptr) return no_such(id);
+  const Epoch now = session->config.epoch;
+  if (epoch == now && session->fenced) return {};
+  if (epoch <= now) {
+    return refused("session " + std::to_string(id.value) + " has epoch " +
+                   std::to_string(now.value) + " already; " + std::to_string(epoch.value) +
+                   " is not newer");
   }
-  const std::uint32_t index = state_->by_id[id];
-  state_->outgoing.forget(index);
-  state_->sessions[index].reset();
+  state_->forget_fragments(id);
+  for (auto& lane : session->lanes) lane.reset();
+  session->refusal.reset();
+  session->config.epoch = epoch;
+  session->fenced = true;
+  return {};
+}
+
+Result<void> Switch::resume(SessionId id, Epoch epoch, std::uint64_t lanes_served,
+                            std::span<const Seq> from) {
+  Session* session = state_->find(id);
+  if (session == nullptr) return no_such(id);
+  if (!session->fenced || epoch != session->config.epoch) {
+    return refused("session " + std::to_string(id.value) + " is not fenced for epoch " +
+                   std::to_string(epoch.value) + "; fence it first");
+  }
+  if (from.size() != session->lanes.size()) {
+    return refused("session " + std::to_string(id.value) + " has " +
+                   std::to_string(session->lanes.size()) + " lanes, not " +
+                   std::to_string(from.size()));
+  }
+  SessionConfig config = session->config;
+  config.lanes_served = lanes_served;
+  if (auto valid = validate(config); !valid) return valid;
+  session->config = config;
+  for (std::uint8_t l = 0; l < config.lanes; ++l) {
+    if ((lanes_served >> l & 1) != 0) session->lanes[l].emplace(config, Lane(l), from[l]);
+  }
+  session->fenced = false;
+  return {};
+}
+
+void Switch::close(SessionId id) {
+  if (state_->find(id) == nullptr) return;
+  state_->forget_fragments(id);
+  state_->sessions[state_->by_id[id]].reset();
   state_->by_id.erase(id);
+}
+
+/// What waits to be sent, and the count of open slots: all that lies outside the session itself.
+void Switch::State::forget_fragments(SessionId id) {
+  for (const auto& lane : find(id)->lanes) {
+    if (!lane) continue;
+    for (const Slot& slot : lane->slots) slots_open -= slot.state == Slot::State::open;
+  }
+  outgoing.forget(by_id[id]);
 }
 
 }  // namespace cais::switching

@@ -2,11 +2,11 @@
 
 namespace cais::switching {
 
-LaneState::LaneState(const SessionConfig& config, Lane which)
+LaneState::LaneState(const SessionConfig& config, Lane which, Seq first)
     : lane(which),
       slots(std::size_t{2} * config.window_fragments),
       packets(slots.size() * config.ranks),
-      progress(config.ranks, Progress{config.first_seq, config.first_seq, config.first_seq}),
+      progress(config.ranks, Progress{first, first, first}),
       done_at(config.ranks + 1u),
       cells(config.payload_bytes_max, packets.size()) {}
 
@@ -23,7 +23,7 @@ void LaneState::drop_all(Slot& slot) {
 Session::Session(const SessionConfig& c) : config(c), ports(c.ranks) {
   lanes.resize(c.lanes);
   for (std::uint8_t l = 0; l < c.lanes; ++l) {
-    if ((c.lanes_served >> l & 1) != 0) lanes[l].emplace(c, Lane(l));
+    if ((c.lanes_served >> l & 1) != 0) lanes[l].emplace(c, Lane(l), c.first_seq);
   }
 }
 

@@ -61,6 +61,7 @@ struct Slot {
   std::uint32_t offset = 0;
   std::uint32_t unit = 0;
   std::uint64_t contributed = 0;            // bit r: rank r
+  std::uint64_t final = 0;                  // of those, the ones that brought the result (P17)
   CellPool::Index result = CellPool::none;  // of a reduction, once finished
 
   bool holds(Seq s) const { return state != State::empty && seq == s; }
@@ -76,7 +77,7 @@ struct Progress {
 };
 
 struct LaneState {
-  LaneState(const SessionConfig& config, Lane which);
+  LaneState(const SessionConfig& config, Lane which, Seq first);
 
   Slot& slot(Seq seq) { return slots[seq.value & (slots.size() - 1)]; }
   Kept& kept(const Slot& of, Rank rank) {
@@ -126,6 +127,7 @@ struct Session {
   std::map<DescriptorHash, std::uint32_t> by_hash;
   std::vector<std::optional<LaneState>> lanes;
   std::optional<Refusal> refusal;
+  bool fenced = false;  // P15: until resume()
 };
 
 /// Those who get the payload of a fragment that belongs to `unit`; nobody when it is empty.

@@ -21,12 +21,14 @@ struct Outgoing {
     header,   // done, nak, waiting: `header` alone
     stamped,  // waiting, for a question: `header` and `stamp`
     refusal,  // mismatch: `header` and the session's Refusal
+    denial,   // no_session: `bytes` alone, to `port`
     result,   // the slot's result
     payload,  // the payload that the slot keeps of `header.rank`
   };
   Content content = Content::nothing;
   RankSet targets = 0;
   std::uint32_t session = 0;  // index in SwitchState::sessions
+  Port port{};                // of a denial: whoever asks has no session here
   wire::Header header;        // of results and payloads: lane, seq and rank only
   std::array<std::byte, wire::header_bytes> bytes{};  // the header, once it is polled
   std::array<std::byte, wire::stamp_bytes> stamp{};
@@ -97,11 +99,15 @@ struct Switch::State {
   void send_done(const Slot& slot, const Arrival& arrival, RankSet targets);
   void send_nak(const Arrival& arrival, Seq first, std::uint32_t count);
   void send_waiting(const Slot& slot, const Arrival& arrival, std::optional<wire::Stamp> stamp);
+  void send_denial(const Arrival& arrival, Port port);
   void send_refusal(const Arrival& arrival, RankSet targets);
   void mark_as_result(const Slot& slot, const Arrival& arrival, Rank whose);
   bool poll(Transmit& out);
   bool fill(Outgoing& entry, Session& session, Transmit& out);
   void push(const Outgoing& entry);
+
+  // manage.cpp
+  void forget_fragments(SessionId id);
 
   Session* find(SessionId id);
   void report(Event event);

@@ -4,6 +4,7 @@
 //
 //   open/define/bind/close   the management interface: sessions, descriptors, and from where ranks
 //                            speak
+//   fence/resume             another epoch of a session (P15, P17)
 //   receive(port, packet)    takes one packet; its buffer is kept until its slot has been summed
 //   poll_transmit(out)       the next packet to send, until there is none; what it points at stays
 //                            valid until the next receive(), close() or destruction
@@ -112,6 +113,15 @@ class Switch {
   Result<void> define(SessionId session, const wire::CommDescriptor& descriptor);
   /// From now on `rank` speaks from `port` alone (P13) and results for it go there.
   Result<void> bind(SessionId session, Rank rank, Port port);
+  /// P15: takes nothing of the session's earlier epochs any more, and nothing of `epoch` before
+  /// resume(). Lanes and what waits to be sent come back; programs and ports stay. Again is a
+  /// no-op. invalid_argument: no such session, or an epoch that is older.
+  Result<void> fence(SessionId session, Epoch epoch);
+  /// P17: begins the fenced `epoch` at the seqs `from`, by lane of the session, of which
+  /// `lanes_served` are served here from now on.
+  /// invalid_argument: no such session, not fenced, another epoch, or lanes that it has not.
+  Result<void> resume(SessionId session, Epoch epoch, std::uint64_t lanes_served,
+                      std::span<const Seq> from);
   /// P20: slots, plans and buffers of the session come back.
   void close(SessionId session);
 

@@ -29,6 +29,8 @@ void TransmitQueue::forget(std::uint32_t session) {
 
 namespace {
 
+constexpr std::uint32_t no_session = ~std::uint32_t{0};  // Outgoing::session of a denial
+
 Outgoing control(const Arrival& arrival, wire::Kind kind, Seq seq, RankSet targets) {
   Outgoing entry;
   entry.content = Outgoing::Content::header;
@@ -109,6 +111,16 @@ void Switch::State::send_refusal(const Arrival& arrival, RankSet targets) {
   push(entry);
 }
 
+void Switch::State::send_denial(const Arrival& arrival, Port port) {
+  Outgoing entry;
+  entry.content = Outgoing::Content::denial;
+  entry.targets = 1;
+  entry.session = no_session;
+  entry.port = port;
+  entry.bytes = wire::deny(arrival.packet.bytes.first<wire::header_bytes>());
+  push(entry);
+}
+
 /// The packet that the slot keeps of `whose` becomes a result where it lies.
 void Switch::State::mark_as_result(const Slot& slot, const Arrival& arrival, Rank whose) {
   LaneState& lane = *arrival.lane;
@@ -159,6 +171,11 @@ bool Switch::State::poll(Transmit& out) {
     if (entry->content == Outgoing::Content::nothing || entry->targets == 0) {
       outgoing.pop();
       continue;
+    }
+    if (entry->content == Outgoing::Content::denial) {
+      out = {entry->bytes, {}, {&entry->port, 1}};
+      outgoing.pop();
+      return true;
     }
     Session& session = *sessions[entry->session];
     if (!fill(*entry, session, out)) {

@@ -200,7 +200,7 @@ bool Endpoint::drain_switch() {
     for (const switching::Port port : transmit.ports) {
       if (port.value == config_.agent.rank.value) {
         own_results_.push_back(transmit);
-      } else {
+      } else if (port.value != nobody) {  // strangers are not answered (P16)
         outbox_.add(port.value, transmit.header, transmit.payload, {});
       }
     }

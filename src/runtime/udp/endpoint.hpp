@@ -61,6 +61,8 @@ class Endpoint {
   Instant deadline() const { return agent_.deadline(); }
 
   HeldUpBy held_up_by() const;
+  /// Index in `addresses` of the switch that serves the lane.
+  std::uint32_t server_of(Lane lane) const { return config_.lane_servers[lane.value]; }
 
   /// What was sent, repeated, dropped, in one line for the log.
   std::string summary() const;

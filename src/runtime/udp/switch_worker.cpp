@@ -10,7 +10,8 @@ constexpr std::size_t outbox_packets = 4096;
 constexpr std::size_t pool_buffers = 2048;  // 128 MB (S10), touched only as far as it is used
 // With fewer free buffers than this the switch copies what it keeps.
 constexpr std::size_t pool_reserve = 64;
-constexpr std::uint32_t nobody = ~std::uint32_t{0};
+// Ports of whoever is in no session here and asks whether there is one (P16); taken in turns.
+constexpr std::uint32_t stranger_ports = 256;
 constexpr Duration idle_wait = std::chrono::seconds(10);
 // Between the packets of small collectives a worker does not sleep: a wake-up would cost as much
 // as they do. Where much comes at once it is worth one.
@@ -26,6 +27,8 @@ SwitchWorker::SwitchWorker(std::unique_ptr<io::DatagramSocket> socket, io::Waker
       outbox_(outbox_packets),
       on_mismatch_(std::move(on_mismatch)),
       log_(log),
+      addresses_(stranger_ports),
+      port_users_(stranger_ports),
       waker_(std::move(waker)),
       thread_([this] { run(); }) {}
 
@@ -104,6 +107,13 @@ std::uint32_t SwitchWorker::port_of(const io::Address& address) {
   return port;
 }
 
+/// No rank is bound to such a port, so that nothing but a question is answered there.
+std::uint32_t SwitchWorker::stranger(const io::Address& address) {
+  next_stranger_ = (next_stranger_ + 1) % stranger_ports;
+  addresses_[next_stranger_] = address;
+  return next_stranger_;
+}
+
 void SwitchWorker::release_port(std::uint32_t port) {
   if (--port_users_[port] != 0) return;
   ports_.erase(addresses_[port]);
@@ -160,7 +170,7 @@ bool SwitchWorker::turn() {
 
 void SwitchWorker::take(const io::Arrival& arrival) {
   const auto found = ports_.find(arrival.from);
-  const switching::Port port(found == ports_.end() ? nobody : found->second);
+  const switching::Port port(found == ports_.end() ? stranger(arrival.from) : found->second);
   const bool keep = pool_.free_count() >= pool_reserve;
   std::span<const std::byte> rest = arrival.train.bytes;
   while (!rest.empty()) {

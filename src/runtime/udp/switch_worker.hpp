@@ -58,6 +58,7 @@ class SwitchWorker {
   void take_events();
   std::uint32_t port_of(const io::Address& address);
   void release_port(std::uint32_t port);
+  std::uint32_t stranger(const io::Address& address);
 
   BufferPool pool_;
   std::unique_ptr<io::DatagramSocket> socket_;
@@ -71,6 +72,7 @@ class SwitchWorker {
   // A port (switching::Port) is an index into `addresses_`, shared by the sessions that use it.
   std::vector<io::Address> addresses_;
   std::vector<std::uint32_t> port_users_;
+  std::uint32_t next_stranger_ = 0;
   std::vector<std::uint32_t> free_ports_;
   std::unordered_map<io::Address, std::uint32_t, AddressHash> ports_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> session_ports_;

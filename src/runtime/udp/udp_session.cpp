@@ -4,6 +4,7 @@
 #include <array>
 
 #include "io/clock.hpp"
+#include "runtime/udp/members.hpp"
 
 namespace cais::runtime {
 namespace {
@@ -156,6 +157,13 @@ void UdpSession::take_packet_events() {
     } else if (const auto* bad = std::get_if<agent::Mismatched>(&event)) {
       management_->report({bad->first, bad->second, bad->first_descriptor, bad->second_descriptor});
       take_management_events();
+    } else if (const auto* denied = std::get_if<agent::NoSession>(&event)) {
+      // Only the management can end the session: whoever saw the question can have answered it.
+      const std::uint64_t server = std::uint64_t{1} << endpoint_->server_of(denied->lane);
+      denied_by_ |= server;
+      config_.log.warn(telemetry::Subsystem::udp,
+                       "{} says that it has no such session; was it started anew?",
+                       names_in(config_.server_names, server));
     }
   }
   switching::Event found;

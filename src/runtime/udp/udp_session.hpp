@@ -78,6 +78,7 @@ class UdpSession final : public Transport {
   std::unique_ptr<Endpoint> endpoint_;  // gone once the session has failed
   std::unique_ptr<Management> management_;
   std::optional<Error> failed_;
+  std::uint64_t denied_by_ = 0;  // servers that have said that they have no such session (P16)
   std::unordered_map<std::uint64_t, Known> described_;    // by descriptor hash
   std::deque<UnderWay> waiting_;                          // for the switches to know the descriptor
   std::deque<UnderWay> under_way_;                        // in the agent

@@ -24,10 +24,12 @@ std::string UdpSession::who_is_late() const {
   const HeldUpBy late = endpoint_->held_up_by();
   std::string text;
   if (late.ranks != 0) text = names_in(config_.names, late.ranks) + " has not arrived";
-  if (late.servers != 0) {
-    text += (text.empty() ? "" : "; ") + names_in(config_.server_names, late.servers) +
-            " does not answer";
-  }
+  const auto add = [&](std::uint64_t servers, const char* what) {
+    if (servers == 0) return;
+    text += (text.empty() ? "" : "; ") + names_in(config_.server_names, servers) + what;
+  };
+  add(denied_by_, " says that it has no such session; was it started anew?");
+  add(late.servers & ~denied_by_, " does not answer");
   return text.empty() ? "no switch has said yet whom it waits for" : text;
 }
 

@@ -1,0 +1,391 @@
+// The management of the simulated world: controllers and their orders, what ranks and switches do
+// with these, and the crashes that they answer to. Orders and answers are lost, doubled and late
+// like packets.
+#include <algorithm>
+
+#include "sim/world.hpp"
+#include "sim/world_detail.hpp"
+
+namespace cais::sim {
+namespace {
+
+using control::Answer;
+using control::Member;
+using control::Order;
+using std::chrono::microseconds;
+using Verdict = Member::Verdict;
+
+constexpr std::uint64_t million = 1'000'000;
+constexpr std::uint64_t detection_us_max = 50'000;   // until the management knows of a crash
+constexpr std::uint64_t succession_us_max = 50'000;  // until another controller is in charge
+constexpr std::uint64_t lingering_us_max = 200'000;  // of one that is taken for dead
+constexpr std::uint64_t much_later_us_max = 100'000;
+
+control::SwitchNumber number_of(std::size_t which) {
+  return control::SwitchNumber(static_cast<std::uint32_t>(which));
+}
+
+}  // namespace
+
+/// The session at a switch that lives, with all that the management knows of it (P14).
+void World::open_at(std::size_t which, Group& group, Epoch epoch) {
+  SwitchProcess& node = *switches_[which];
+  switching::SessionConfig config = group.config;
+  config.epoch = epoch;
+  config.lanes_served = group.lanes_served(which);
+  if (auto opened = node.machine.open(config); !opened) fail(opened.error().message);
+  for (const auto& descriptor : group.described) {
+    if (auto defined = node.machine.define(group.id(), descriptor); !defined) {
+      fail("P14: " + defined.error().message);
+    }
+  }
+  const std::uint64_t first = (group.id().value - 1) * ranks_max;
+  for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
+    const auto port = static_cast<std::uint32_t>(first + r);
+    if (auto bound = node.machine.bind(group.id(), Rank(r), switching::Port(port)); !bound) {
+      fail(bound.error().message);
+    }
+  }
+  node.members.insert_or_assign(group.id(), Member(epoch, node.newest));
+}
+
+/// When a switch is down, the first thing that the session needs is another epoch.
+void World::put_under_control(Group& group) {
+  if (stewards_.empty()) return;  // whoever takes over will find it
+  control::Controller& controller = stewards_.back().machine;
+  control::SessionSpec spec{group.id(), group.config.epoch, group.config.ranks, {}};
+  bool all_up = true;
+  for (std::size_t lane = 0; lane < group.services.size(); ++lane) {
+    all_up &= group.services[lane].has_value();
+    spec.servers.push_back(number_of(lane % switches_.size()));
+  }
+  const auto known = all_up ? controller.open(spec) : controller.adopt(timeline_.now(), spec);
+  if (!known) fail(known.error().message);
+  steer();
+}
+
+bool World::is_over(const Group& group) const {
+  for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
+    const bool through = group.oracle->done(Rank(r)) == group.script->calls(Rank(r)).size();
+    if (!through && !group.members[r].ended) return false;
+  }
+  return true;
+}
+
+/// All that it knew is gone. It comes back at `until`; the management hears of both a while later.
+void World::crash_switch(std::size_t which, Instant until) {
+  SwitchProcess& node = *switches_[which];
+  if (node.crashed || scenario_.controlled == 0) return;
+  ++network_.faults()[static_cast<std::size_t>(Fault::switch_crash)];
+  node.crashed = true;
+  const std::uint64_t life = node.life++;
+  node.machine = switching::Switch();
+  node.members.clear();
+  node.inbox.clear();
+  for (const auto& group : groups_) {
+    if (group) group->withdraw(which);
+  }
+  const auto heard = [&] { return microseconds(control_.below(detection_us_max)); };
+  const Instant known = timeline_.now() + heard();
+  timeline_.at(known, [this, which, life] {
+    if (switches_[which]->known_life > life) return;  // it has been heard of since
+    switches_[which]->known_up = false;
+    if (!stewards_.empty()) {
+      stewards_.back().machine.switch_lost(timeline_.now(), number_of(which), life);
+    }
+    steer();
+  });
+  timeline_.at(until, [this, which] {
+    tell("switch ", which, " is back");
+    switches_[which]->crashed = false;
+  });
+  timeline_.at(std::max(known, until) + heard(), [this, which] {
+    if (!switches_[which]->crashed) hear_of_switch(which);  // else again; then it is heard of later
+    steer();
+  });
+}
+
+void World::hear_of_switch(std::size_t which) {
+  switches_[which]->known_up = true;
+  switches_[which]->known_life = switches_[which]->life;
+  if (stewards_.empty()) return;
+  stewards_.back().machine.switch_found(timeline_.now(), number_of(which), switches_[which]->life);
+}
+
+void World::crash_rank(RankProcess& node) {
+  if (!node.agent || scenario_.controlled == 0) return;
+  Group& group = *node.group;
+  if (group.closing) return;
+  ++network_.faults()[static_cast<std::size_t>(Fault::rank_crash)];
+  node.agent.reset();
+  node.inbox.clear();
+  group.members[node.rank.value].ended = true;
+  group.members[node.rank.value].crashed = true;
+  timeline_.after(microseconds(control_.below(detection_us_max)), [this, &node, &group] {
+    if (node.group == &group && is_current(group)) report_rank(node);
+  });
+  close_when_over(group);
+}
+
+void World::report_rank(const RankProcess& node) {
+  if (stewards_.empty()) return;
+  stewards_.back().machine.rank_lost(timeline_.now(), node.group->id(), node.rank,
+                                     "rank " + std::to_string(node.rank.value));
+  steer();
+}
+
+/// It may only seem dead: for a while it still gives orders.
+void World::crash_controller() {
+  if (stewards_.empty() || scenario_.controlled == 0) return;
+  ++network_.faults()[static_cast<std::size_t>(Fault::controller_crash)];
+  Steward& old = stewards_.back();
+  timeline_.after(microseconds(control_.below(lingering_us_max)), [&old] { old.alive = false; });
+  timeline_.after(microseconds(control_.below(succession_us_max)), [this] { take_over(); });
+}
+
+/// Another controller, which knows of machines what anybody can find out, and of sessions that they
+/// exist.
+void World::take_over() {
+  stewards_.push_back({control::Controller(control::Lease(stewards_.size() + 1))});
+  control::Controller& controller = stewards_.back().machine;
+  tell("controller ", controller.lease().value, " is in charge");
+  for (std::size_t i = 0; i < switches_.size(); ++i) {
+    switches_[i]->known_up = false;
+    if (!switches_[i]->crashed) hear_of_switch(i);
+  }
+  for (const auto& group : groups_) {
+    if (!group || group->closed) continue;
+    control::SessionSpec spec{group->id(), group->config.epoch, group->config.ranks, {}};
+    for (std::size_t lane = 0; lane < group->services.size(); ++lane) {
+      spec.servers.push_back(number_of(lane % switches_.size()));
+    }
+    if (auto known = controller.adopt(timeline_.now(), spec); !known) fail(known.error().message);
+    for (std::uint16_t r = 0; r < group->config.ranks; ++r) {
+      const RankProcess& node = ranks_[(group->id().value - 1) * ranks_max + r];
+      if (group->members[r].crashed) report_rank(node);
+    }
+    if (group->closing) controller.close(timeline_.now(), group->id());
+  }
+  steer();
+}
+
+/// What the controllers have to say.
+void World::steer() {
+  for (std::size_t i = 0; i < stewards_.size(); ++i) {
+    Steward& steward = stewards_[i];
+    Order order;
+    while (steward.machine.poll(order)) {
+      if (steward.alive) carry_order(order);
+    }
+    control::Event event;
+    while (steward.machine.poll_event(event)) take_event(steward, event);
+  }
+}
+
+void World::take_event(Steward& steward, const control::Event& event) {
+  if (const auto* by = std::get_if<control::Superseded>(&event)) {
+    tell("controller ", steward.machine.lease().value, " hears of ", by->by.value);
+    return report_.reach(Probe::superseded);
+  }
+  if (std::holds_alternative<control::Stranded>(event)) return report_.reach(Probe::stranded);
+  if (const auto* resumed = std::get_if<control::Resumed>(&event)) {
+    tell("session ", resumed->session.value, " goes on in epoch ", resumed->epoch.value);
+    return report_.reach(Probe::resumed);
+  }
+  if (const auto* failed = std::get_if<control::Failed>(&event)) {
+    tell("session ", failed->session.value, " has failed: ", failed->why);
+    return report_.reach(Probe::rank_died);
+  }
+  Group& group = *groups_[std::get<control::Closed>(event).session.value - 1];
+  // One that was deposed may be slow: only who is in charge closes for all.
+  if (is_current(group) && &steward == &stewards_.back()) check_closed(group);
+}
+
+/// False when it is lost.
+bool World::over_the_wire(std::function<void()> arrive) {
+  const bool faulty = timeline_.now() < safe_until_;
+  const auto way = [&] { return microseconds(control_.below(management_us_max)); };
+  const bool lost = control_.below(million) < scenario_.control_loss && faulty;
+  const bool doubled = control_.below(million) < scenario_.control_doubled && faulty;
+  FaultCounts& faults = network_.faults();
+  if (doubled) {
+    ++faults[static_cast<std::size_t>(Fault::control_doubled)];
+    timeline_.after(way() + microseconds(control_.below(much_later_us_max)), arrive);
+  }
+  if (lost) {
+    ++faults[static_cast<std::size_t>(Fault::control_loss)];
+    return false;
+  }
+  timeline_.after(way(), std::move(arrive));
+  return true;
+}
+
+void World::carry_order(const Order& order) {
+  const bool to_rank = order.to.is(control::Node::Kind::rank);
+  const std::string whom = (to_rank ? "rank " : "switch ") + std::to_string(order.to.number);
+  tell("controller ", order.lease.value, " orders ", whom, " of session ", order.session.value,
+       ": ", control::to_string(order.kind), " epoch ", order.epoch.value);
+  over_the_wire([this, order] { obey(order); });
+}
+
+void World::obey(const Order& order) {
+  const bool to_rank = order.to.is(control::Node::Kind::rank);
+  Process* process = switches_[to_rank ? 0 : order.to.number].get();
+  if (to_rank) process = &ranks_[(order.session.value - 1) * ranks_max + order.to.number];
+  if (process->paused(timeline_.now())) {
+    timeline_.at(process->paused_until, [this, order] { obey(order); });
+  } else if (to_rank) {
+    obey(static_cast<RankProcess&>(*process), order);
+  } else if (const SwitchProcess& to = *switches_[order.to.number];
+             !to.crashed && to.known_life == to.life) {  // else the connection is broken
+    obey(order.to.number, order);
+  }
+}
+
+void World::obey(RankProcess& node, const Order& order) {
+  if (node.group == nullptr || !node.group->lives_in(order.epoch)) return;
+  Group& group = *node.group;
+  Group::Member& member = group.members[node.rank.value];
+  if (order.kind == Order::Kind::fail) {
+    const Verdict verdict = node.member.end(order.lease);
+    if (verdict == Verdict::obey && node.agent) {
+      if (!group.failure.empty() && group.failure != order.why) {
+        fail("P19: ranks of one session fail for different reasons");
+      }
+      group.failure = order.why;
+      tell("rank ", node.rank.value, " of session ", group.id().value, " fails: ", order.why);
+      node.agent.reset();
+      member.ended = true;
+      group.progress_at = timeline_.now();
+    }
+    answer(order, verdict, node.member, Answer::Kind::failed);
+    return close_when_over(group);
+  }
+  if (!node.agent) return;
+  if (order.kind == Order::Kind::fence) {
+    const Verdict verdict = node.member.fence(order.lease, order.epoch);
+    if (verdict == Verdict::obey) node.agent->fence();
+    std::vector<Seq> unsettled;
+    for (std::uint8_t lane = 0; lane < group.config.lanes; ++lane) {
+      unsettled.push_back(node.agent->first_unsettled(Lane(lane)));
+    }
+    return answer(order, verdict, node.member, Answer::Kind::fenced, std::move(unsettled));
+  }
+  const Verdict verdict = node.member.begin(order.lease, order.epoch);
+  if (verdict == Verdict::obey) {
+    if (auto resumed = node.agent->resume(order.epoch, order.from); !resumed) {
+      return fail("P4: rank " + std::to_string(node.rank.value) +
+                  " cannot go on: " + resumed.error().message);
+    }
+    node.servers = order.servers;
+    group.progress_at = timeline_.now();
+  }
+  answer(order, verdict, node.member, Answer::Kind::begun);
+  drain(node);
+}
+
+void World::obey(std::size_t which, const Order& order) {
+  SwitchProcess& node = *switches_[which];
+  Group& group = *groups_[order.session.value - 1];
+  const auto found = node.members.find(order.session);
+  const bool has = found != node.members.end();
+  if (order.lease < node.newest) {
+    return answer(order, Verdict::stale, Member(Epoch(), node.newest), Answer::Kind::fenced);
+  }
+  node.newest = order.lease;
+  if (order.kind == Order::Kind::close) {
+    if (has && !group.lives_in(order.epoch)) return;  // of an earlier life
+    if (has) {
+      drain(which);
+      node.machine.close(order.session);
+      node.members.erase(found);
+      group.withdraw(which);
+    }
+    return answer(order, {Answer::Kind::closed, {}, {}, {}, {}, {}, {}});
+  }
+  if (!is_current(group) || !group.lives_in(order.epoch)) return;
+  if (order.kind == Order::Kind::begin) return begin(which, group, order);
+  // One that has nothing of the session has nothing to fence.
+  if (!has) return answer(order, {Answer::Kind::fenced, {}, {}, {}, {}, {}, {}});
+  const Verdict verdict = found->second.fence(order.lease, order.epoch);
+  if (verdict == Verdict::obey) {
+    drain(which);
+    if (auto fenced = node.machine.fence(order.session, order.epoch); !fenced) {
+      fail("P15: " + fenced.error().message);
+    }
+    group.withdraw(which);
+  }
+  answer(order, verdict, found->second, Answer::Kind::fenced);
+}
+
+/// A switch that has nothing of the session opens it; one that has an older epoch fences that
+/// first: the ranks have left it.
+void World::begin(std::size_t which, Group& group, const Order& order) {
+  SwitchProcess& node = *switches_[which];
+  if (!node.members.contains(order.session)) {
+    open_at(which, group, Epoch(static_cast<std::uint16_t>(order.epoch.value - 1)));
+  }
+  Member& member = node.members.at(order.session);
+  Verdict verdict = member.begin(order.lease, order.epoch);
+  if (verdict == Verdict::unfenced) {
+    member.fence(order.lease, order.epoch);
+    verdict = member.begin(order.lease, order.epoch);
+  }
+  if (verdict == Verdict::obey) {
+    std::uint64_t served = 0;
+    for (std::size_t lane = 0; lane < order.servers.size(); ++lane) {
+      if (order.servers[lane] == number_of(which)) served |= 1ull << lane;
+    }
+    drain(which);
+    auto begun = node.machine.fence(order.session, order.epoch);
+    if (begun) begun = node.machine.resume(order.session, order.epoch, served, order.from);
+    if (!begun) return fail("P15: " + begun.error().message);
+    group.withdraw(which);
+    for (std::size_t lane = 0; lane < order.servers.size(); ++lane) {
+      if ((served >> lane & 1) == 0) continue;
+      group.services[lane] = Group::Service{which, order.epoch};
+      if (lane % switches_.size() != which) report_.reach(Probe::moved);
+      if (group.oracle->begins(Lane(static_cast<std::uint8_t>(lane)), order.from[lane])) {
+        report_.reach(Probe::resumed_again);
+      }
+    }
+    group.progress_at = timeline_.now();
+    take_complaint(group);
+    check_slots(which);
+  }
+  answer(order, verdict, member, Answer::Kind::begun);
+}
+
+void World::answer(const Order& order, Verdict verdict, const Member& member, Answer::Kind yes,
+                   std::vector<Seq> unsettled) {
+  Answer reply{yes, {}, {}, {}, {}, std::move(unsettled), {}};
+  if (verdict == Verdict::late) return;
+  if (verdict == Verdict::unfenced) return;  // the order that was lost will come again
+  if (verdict == Verdict::stale) {
+    report_.reach(Probe::order_refused);
+    reply.kind = Answer::Kind::stale;
+    reply.lease = member.newest();
+  } else if (verdict == Verdict::ahead) {
+    report_.reach(Probe::epoch_overtaken);
+    reply.kind = Answer::Kind::ahead;
+    reply.epoch = member.epoch();
+  }
+  answer(order, std::move(reply));
+}
+
+void World::answer(const Order& order, Answer reply) {
+  reply.session = order.session;
+  reply.from = order.to;
+  if (reply.kind != Answer::Kind::stale) reply.lease = order.lease;
+  if (reply.kind != Answer::Kind::ahead) reply.epoch = order.epoch;
+  over_the_wire([this, reply, to = order.lease] {
+    for (Steward& steward : stewards_) {
+      if (steward.alive && steward.machine.lease() == to) {
+        steward.machine.receive(timeline_.now(), reply);
+      }
+    }
+    steer();
+  });
+}
+
+}  // namespace cais::sim

@@ -1,0 +1,342 @@
+#include "core/control/controller.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cais::control {
+namespace {
+
+Error refused(std::string what) { return {ErrorCode::invalid_argument, std::move(what)}; }
+
+/// By lane the least of all ranks' (P17).
+std::vector<Seq> least_of(const std::vector<std::vector<Seq>>& unsettled) {
+  std::vector<Seq> least;
+  for (const std::vector<Seq>& of_rank : unsettled) {
+    if (least.empty()) least = of_rank;
+    for (std::size_t l = 0; l < of_rank.size(); ++l) {
+      if (before(of_rank[l], least[l])) least[l] = of_rank[l];
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+const char* to_string(Order::Kind kind) {
+  switch (kind) {
+    case Order::Kind::fence:
+      return "fence";
+    case Order::Kind::begin:
+      return "begin";
+    case Order::Kind::fail:
+      return "fail";
+    case Order::Kind::close:
+      return "close";
+  }
+  return "unknown";
+}
+
+const char* to_string(Answer::Kind kind) {
+  switch (kind) {
+    case Answer::Kind::fenced:
+      return "fenced";
+    case Answer::Kind::begun:
+      return "begun";
+    case Answer::Kind::failed:
+      return "failed";
+    case Answer::Kind::closed:
+      return "closed";
+    case Answer::Kind::ahead:
+      return "ahead";
+    case Answer::Kind::stale:
+      return "stale";
+    case Answer::Kind::refused:
+      return "refused";
+  }
+  return "unknown";
+}
+
+Controller::Controller(Lease lease, Duration retry) : lease_(lease), retry_(retry) {}
+
+Result<void> Controller::add(const SessionSpec& spec) {
+  const std::string name = "session " + std::to_string(spec.session.value);
+  if (sessions_.contains(spec.session)) return refused(name + " is open already");
+  if (spec.ranks == 0 || spec.ranks > ranks_max) {
+    return refused(name + " has 1 to " + std::to_string(ranks_max) + " ranks, not " +
+                   std::to_string(spec.ranks));
+  }
+  if (spec.servers.empty()) return refused(name + " has no lanes");
+  Session& session = sessions_[spec.session];
+  session.spec = spec;
+  session.epoch = spec.epoch;
+  session.servers = spec.servers;
+  session.placed.insert(spec.servers.begin(), spec.servers.end());
+  return {};
+}
+
+Result<void> Controller::open(const SessionSpec& spec) { return add(spec); }
+
+Result<void> Controller::adopt(Instant now, const SessionSpec& spec) {
+  if (Result<void> added = add(spec); !added) return added;
+  Session& session = sessions_[spec.session];
+  for (const auto& [machine, life] : machines_) session.placed.insert(machine);
+  next_epoch(now, session, Epoch(static_cast<std::uint16_t>(spec.epoch.value + 1)));
+  return {};
+}
+
+void Controller::close(Instant now, SessionId id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  enter(now, found->second, Phase::closing, living(found->second.placed));
+  forget_closed();
+}
+
+void Controller::switch_found(Instant now, SwitchNumber machine, std::uint64_t life) {
+  const auto known = machines_.find(machine);
+  if (known != machines_.end()) {
+    if (known->second == life) return;
+    switch_lost(now, machine, known->second);  // before anybody saw it
+  }
+  machines_[machine] = life;
+  for (auto& [id, session] : sessions_) {
+    if (session.phase == Phase::fencing) advance(now, session);
+  }
+}
+
+void Controller::switch_lost(Instant now, SwitchNumber machine, std::uint64_t life) {
+  const auto known = machines_.find(machine);
+  if (known == machines_.end() || known->second != life) return;
+  machines_.erase(known);
+  for (auto& [id, session] : sessions_) lose(now, session, machine);
+  forget_closed();
+}
+
+void Controller::lose(Instant now, Session& session, SwitchNumber machine) {
+  session.placed.erase(machine);
+  const bool serves =
+      std::find(session.servers.begin(), session.servers.end(), machine) != session.servers.end();
+  switch (session.phase) {
+    case Phase::serving:
+    case Phase::placing:
+    case Phase::beginning:
+      if (!serves) return;
+      return next_epoch(now, session, Epoch(static_cast<std::uint16_t>(session.epoch.value + 1)));
+    case Phase::fencing:  // the ranks are fenced without it: nothing that it holds can be applied
+    case Phase::closing:
+      session.awaited.erase(node(machine));
+      return advance(now, session);
+    case Phase::failing:
+    case Phase::over:
+      return;
+  }
+}
+
+void Controller::rank_lost(Instant now, SessionId id, Rank rank, const std::string& who) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  Session& session = found->second;
+  session.lost.insert(node(rank));
+  session.awaited.erase(node(rank));
+  if (session.phase < Phase::failing) {
+    fail(now, session, who + " has died");
+  } else {
+    advance(now, session);
+  }
+  forget_closed();
+}
+
+void Controller::receive(Instant now, const Answer& answer) {
+  if (answer.kind == Answer::Kind::stale && answer.lease > lease_ && !superseded_) {
+    superseded_ = true;
+    sessions_.clear();
+    orders_.clear();
+    events_.push_back(Superseded{answer.lease});
+  }
+  const auto found = sessions_.find(answer.session);
+  if (found == sessions_.end() || answer.lease != lease_) return;
+  take(now, found->second, answer);
+  forget_closed();
+}
+
+void Controller::take(Instant now, Session& session, const Answer& answer) {
+  if (answer.kind == Answer::Kind::ahead && session.phase < Phase::failing) {
+    // Another controller has begun this epoch or a later one somewhere.
+    if (answer.epoch < session.epoch) return;  // answers an order from before
+    return next_epoch(now, session, Epoch(static_cast<std::uint16_t>(answer.epoch.value + 1)));
+  }
+  if (answer.epoch != session.epoch || !session.awaited.contains(answer.from)) return;
+  switch (session.phase) {
+    case Phase::serving:
+    case Phase::over:
+      return;
+    case Phase::fencing:
+      if (answer.kind != Answer::Kind::fenced) return;
+      if (answer.from.is(Node::Kind::rank)) {
+        if (answer.unsettled.size() != session.spec.servers.size()) return;
+        session.unsettled[answer.from.number] = answer.unsettled;
+      }
+      break;
+    case Phase::placing:
+    case Phase::beginning:
+      if (answer.kind == Answer::Kind::refused) {
+        return fail(now, session, "the session cannot go on in another epoch: " + answer.why);
+      }
+      if (answer.kind != Answer::Kind::begun) return;
+      break;
+    case Phase::failing:
+      if (answer.kind != Answer::Kind::failed) return;
+      break;
+    case Phase::closing:
+      if (answer.kind != Answer::Kind::closed) return;
+      break;
+  }
+  session.awaited.erase(answer.from);
+  advance(now, session);
+}
+
+/// What follows once nobody is waited for any more.
+void Controller::advance(Instant now, Session& session) {
+  if (!session.awaited.empty()) return;
+  switch (session.phase) {
+    case Phase::serving:
+    case Phase::over:
+      return;
+    case Phase::fencing: {
+      if (!place(session)) {
+        session.retry_at = never;
+        if (!std::exchange(session.told_stranded, true)) {
+          events_.push_back(Stranded{session.spec.session});
+        }
+        return;  // until a switch is found
+      }
+      session.told_stranded = false;
+      session.from = least_of(session.unsettled);
+      const std::set<SwitchNumber> machines(session.servers.begin(), session.servers.end());
+      session.placed.insert(machines.begin(), machines.end());
+      return enter(now, session, Phase::placing, living(machines));
+    }
+    case Phase::placing:
+      return enter(now, session, Phase::beginning, ranks_of(session));
+    case Phase::beginning:
+      session.phase = Phase::serving;
+      session.retry_at = never;
+      events_.push_back(Resumed{session.spec.session, session.epoch});
+      return;
+    case Phase::failing:
+      events_.push_back(Failed{session.spec.session, session.why});
+      return enter(now, session, Phase::closing, living(session.placed));
+    case Phase::closing:
+      events_.push_back(Closed{session.spec.session});
+      session.phase = Phase::over;
+      return;
+  }
+}
+
+void Controller::next_epoch(Instant now, Session& session, Epoch epoch) {
+  if (epoch < session.epoch) return fail(now, session, "the session has used up its epochs");
+  session.epoch = epoch;
+  session.unsettled.assign(session.spec.ranks, {});
+  std::set<Node> all = living(session.placed);
+  all.merge(ranks_of(session));
+  enter(now, session, Phase::fencing, std::move(all));
+}
+
+void Controller::fail(Instant now, Session& session, std::string why) {
+  session.why = std::move(why);
+  enter(now, session, Phase::failing, ranks_of(session));
+}
+
+void Controller::enter(Instant now, Session& session, Phase phase, std::set<Node> awaited) {
+  session.phase = phase;
+  session.awaited = std::move(awaited);
+  session.retry_at = now + retry_;
+  order(session);
+  advance(now, session);
+}
+
+void Controller::order(const Session& session) {
+  for (const Node& to : session.awaited) {
+    Order order{};
+    order.kind = session.phase == Phase::fencing   ? Order::Kind::fence
+                 : session.phase == Phase::failing ? Order::Kind::fail
+                 : session.phase == Phase::closing ? Order::Kind::close
+                                                   : Order::Kind::begin;
+    order.lease = lease_;
+    order.session = session.spec.session;
+    order.epoch = session.epoch;
+    order.to = to;
+    if (order.kind == Order::Kind::begin) {
+      order.from = session.from;
+      order.servers = session.servers;
+    }
+    if (order.kind == Order::Kind::fail) order.why = session.why;
+    orders_.push_back(std::move(order));
+  }
+}
+
+std::set<Node> Controller::ranks_of(const Session& session) const {
+  std::set<Node> ranks;
+  for (std::uint16_t r = 0; r < session.spec.ranks; ++r) {
+    if (!session.lost.contains(node(Rank(r)))) ranks.insert(node(Rank(r)));
+  }
+  return ranks;
+}
+
+std::set<Node> Controller::living(const std::set<SwitchNumber>& machines) const {
+  std::set<Node> alive;
+  for (const SwitchNumber machine : machines) {
+    if (machines_.contains(machine)) alive.insert(node(machine));
+  }
+  return alive;
+}
+
+void Controller::forget_closed() {
+  std::erase_if(sessions_, [](const auto& each) { return each.second.phase == Phase::over; });
+}
+
+/// Every lane goes to the switch that it had at first, if that lives; else they are dealt out.
+bool Controller::place(Session& session) const {
+  if (machines_.empty()) return false;
+  std::vector<SwitchNumber> alive;
+  for (const auto& [machine, life] : machines_) alive.push_back(machine);
+  for (std::size_t lane = 0; lane < session.servers.size(); ++lane) {
+    const SwitchNumber first = session.spec.servers[lane];
+    session.servers[lane] = machines_.contains(first) ? first : alive[lane % alive.size()];
+  }
+  return true;
+}
+
+bool Controller::poll(Order& out) {
+  if (orders_.empty()) return false;
+  out = std::move(orders_.front());
+  orders_.pop_front();
+  return true;
+}
+
+bool Controller::poll_event(Event& out) {
+  if (events_.empty()) return false;
+  out = std::move(events_.front());
+  events_.pop_front();
+  return true;
+}
+
+Instant Controller::deadline() const {
+  Instant first = never;
+  for (const auto& [id, session] : sessions_) first = std::min(first, session.retry_at);
+  return first;
+}
+
+void Controller::timeout(Instant now) {
+  for (auto& [id, session] : sessions_) {
+    if (session.retry_at > now) continue;
+    session.retry_at = now + retry_;
+    order(session);
+  }
+}
+
+bool Controller::serves(SessionId session) const {
+  const auto found = sessions_.find(session);
+  return found != sessions_.end() && found->second.phase == Phase::serving;
+}
+
+}  // namespace cais::control
