@@ -72,21 +72,52 @@ bool World::is_over(const Group& group) const {
   return true;
 }
 
-/// All that it knew is gone. It comes back at `until`; the management hears of both a while later.
-void World::crash_switch(std::size_t which, Instant until) {
+/// All that it knew is gone.
+void World::start_anew(std::size_t which) {
   SwitchProcess& node = *switches_[which];
-  if (node.crashed || scenario_.controlled == 0) return;
-  ++network_.faults()[static_cast<std::size_t>(Fault::switch_crash)];
-  node.crashed = true;
-  const std::uint64_t life = node.life++;
+  ++node.life;
   node.machine = switching::Switch();
   node.members.clear();
+  node.forsaken.clear();
   node.inbox.clear();
   for (const auto& group : groups_) {
     if (group) group->withdraw(which);
   }
-  const auto heard = [&] { return microseconds(control_.below(detection_us_max)); };
-  const Instant known = timeline_.now() + heard();
+}
+
+/// It comes back at `until`; the management hears of both a while later.
+void World::crash_switch(std::size_t which, Instant until) {
+  SwitchProcess& node = *switches_[which];
+  if (node.crashed || node.cut_off || scenario_.controlled == 0) return;
+  ++network_.faults()[static_cast<std::size_t>(Fault::switch_crash)];
+  node.crashed = true;
+  const std::uint64_t life = node.life;
+  start_anew(which);
+  const Instant known = expect_loss(which, life);
+  timeline_.at(until, [this, which] {
+    tell("switch ", which, " is back");
+    switches_[which]->crashed = false;
+  });
+  expect_return(which, std::max(known, until));
+}
+
+/// The management cannot reach it, and takes it for lost, while ranks still can. When they meet
+/// again it drops all that it has.
+void World::cut_off_switch(std::size_t which, Instant until) {
+  SwitchProcess& node = *switches_[which];
+  if (node.crashed || node.cut_off || scenario_.controlled == 0) return;
+  ++network_.faults()[static_cast<std::size_t>(Fault::switch_cut_off)];
+  node.cut_off = true;
+  const Instant known = expect_loss(which, node.life);
+  timeline_.at(std::max(known, until), [this, which] {
+    switches_[which]->cut_off = false;
+    start_anew(which);
+  });
+  expect_return(which, std::max(known, until));
+}
+
+Instant World::expect_loss(std::size_t which, std::uint64_t life) {
+  const Instant known = timeline_.now() + microseconds(control_.below(detection_us_max));
   timeline_.at(known, [this, which, life] {
     if (switches_[which]->known_life > life) return;  // it has been heard of since
     switches_[which]->known_up = false;
@@ -95,21 +126,27 @@ void World::crash_switch(std::size_t which, Instant until) {
     }
     steer();
   });
-  timeline_.at(until, [this, which] {
-    tell("switch ", which, " is back");
-    switches_[which]->crashed = false;
-  });
-  timeline_.at(std::max(known, until) + heard(), [this, which] {
-    if (!switches_[which]->crashed) hear_of_switch(which);  // else again; then it is heard of later
+  return known;
+}
+
+void World::expect_return(std::size_t which, Instant earliest) {
+  timeline_.at(earliest + microseconds(control_.below(detection_us_max)), [this, which] {
+    const SwitchProcess& node = *switches_[which];
+    if (!node.crashed && !node.cut_off) hear_of_switch(which);  // else it is heard of later
     steer();
   });
 }
 
+/// It registers with the controller that is in charge, and learns its lease: a deposed one cannot
+/// open sessions there.
 void World::hear_of_switch(std::size_t which) {
-  switches_[which]->known_up = true;
-  switches_[which]->known_life = switches_[which]->life;
+  SwitchProcess& node = *switches_[which];
+  node.known_up = true;
+  node.known_life = node.life;
   if (stewards_.empty()) return;
-  stewards_.back().machine.switch_found(timeline_.now(), number_of(which), switches_[which]->life);
+  control::Controller& controller = stewards_.back().machine;
+  node.newest = std::max(node.newest, controller.lease());
+  controller.switch_found(timeline_.now(), number_of(which), node.life);
 }
 
 void World::crash_rank(RankProcess& node) {
@@ -151,7 +188,7 @@ void World::take_over() {
   tell("controller ", controller.lease().value, " is in charge");
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     switches_[i]->known_up = false;
-    if (!switches_[i]->crashed) hear_of_switch(i);
+    if (!switches_[i]->crashed && !switches_[i]->cut_off) hear_of_switch(i);
   }
   for (const auto& group : groups_) {
     if (!group || group->closed) continue;
@@ -225,19 +262,21 @@ void World::carry_order(const Order& order) {
   const std::string whom = (to_rank ? "rank " : "switch ") + std::to_string(order.to.number);
   tell("controller ", order.lease.value, " orders ", whom, " of session ", order.session.value,
        ": ", control::to_string(order.kind), " epoch ", order.epoch.value);
-  over_the_wire([this, order] { obey(order); });
+  // An order goes over a connection, which ends with the life of the switch.
+  const std::uint64_t life = to_rank ? 0 : switches_[order.to.number]->known_life;
+  over_the_wire([this, order, life] { obey(order, life); });
 }
 
-void World::obey(const Order& order) {
+void World::obey(const Order& order, std::uint64_t life) {
   const bool to_rank = order.to.is(control::Node::Kind::rank);
   Process* process = switches_[to_rank ? 0 : order.to.number].get();
   if (to_rank) process = &ranks_[(order.session.value - 1) * ranks_max + order.to.number];
   if (process->paused(timeline_.now())) {
-    timeline_.at(process->paused_until, [this, order] { obey(order); });
+    timeline_.at(process->paused_until, [this, order, life] { obey(order, life); });
   } else if (to_rank) {
     obey(static_cast<RankProcess&>(*process), order);
   } else if (const SwitchProcess& to = *switches_[order.to.number];
-             !to.crashed && to.known_life == to.life) {  // else the connection is broken
+             !to.crashed && !to.cut_off && to.life == life) {
     obey(order.to.number, order);
   }
 }
@@ -343,6 +382,9 @@ void World::begin(std::size_t which, Group& group, const Order& order) {
     group.withdraw(which);
     for (std::size_t lane = 0; lane < order.servers.size(); ++lane) {
       if ((served >> lane & 1) == 0) continue;
+      if (const auto& old = group.services[lane]) {
+        switches_[old->machine]->forsaken.insert(order.session);
+      }
       group.services[lane] = Group::Service{which, order.epoch};
       if (lane % switches_.size() != which) report_.reach(Probe::moved);
       if (group.oracle->begins(Lane(static_cast<std::uint8_t>(lane)), order.from[lane])) {

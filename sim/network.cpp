@@ -21,12 +21,25 @@ std::vector<std::byte> joined(std::span<const std::byte> header, std::span<const
 }
 
 const char* to_string(Fault fault) {
-  static constexpr const char* names[] = {
-      "loss",         "burst",          "partition",    "clog",
-      "doubled",      "doubled_late",   "straggler",    "damage",
-      "truncation",   "rank_pause",     "switch_pause", "overflow",
-      "impostor",     "rank_crash",     "switch_crash", "controller_crash",
-      "control_loss", "control_doubled"};
+  static constexpr const char* names[] = {"loss",
+                                          "burst",
+                                          "partition",
+                                          "clog",
+                                          "doubled",
+                                          "doubled_late",
+                                          "straggler",
+                                          "damage",
+                                          "truncation",
+                                          "rank_pause",
+                                          "switch_pause",
+                                          "overflow",
+                                          "impostor",
+                                          "rank_crash",
+                                          "switch_crash",
+                                          "switch_cut_off",
+                                          "controller_crash",
+                                          "control_loss",
+                                          "control_doubled"};
   static_assert(std::size(names) == static_cast<std::size_t>(Fault::count_));
   return names[static_cast<std::size_t>(fault)];
 }

@@ -31,6 +31,7 @@ enum class Fault : std::uint8_t {
   impostor,
   rank_crash,
   switch_crash,
+  switch_cut_off,
   controller_crash,
   control_loss,
   control_doubled,

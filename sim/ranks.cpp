@@ -53,7 +53,10 @@ void World::describe(RankProcess& node, std::size_t op) {
     known = std::max(known, comes);
     timeline_.at(comes, [this, &group, &machine = *each,
                          descriptor = group.script->calls(node.rank)[op]->descriptor] {
-      if (!is_current(group) || !machine.members.contains(group.id())) return;
+      if (!is_current(group) || !machine.members.contains(group.id()) ||
+          machine.forsaken.contains(group.id())) {
+        return;
+      }
       const auto defined = machine.machine.define(group.id(), descriptor);
       if (!defined && !group.closing) fail("P14: " + defined.error().message);
     });

@@ -13,8 +13,8 @@ const char* to_string(Probe probe) {
       "damage_at_switch", "damage_at_rank",    "foreign_session", "foreign_epoch",
       "taken_in_batches", "kept_in_buffers",   "resumed",         "resumed_again",
       "sum_contributed",  "done_op_asked_for", "moved",           "stranded",
-      "denied",           "order_refused",     "epoch_overtaken", "superseded",
-      "rank_died"};
+      "denied",           "order_refused",     "epoch_overtaken", "forsaken",
+      "superseded",       "rank_died"};
   static_assert(std::size(names) == static_cast<std::size_t>(Probe::count_));
   return names[static_cast<std::size_t>(probe)];
 }

@@ -44,6 +44,7 @@ enum class Probe : std::uint8_t {
   denied,             // P16: a switch said that it has no such session
   order_refused,      // P15: by a machine that has heard of a newer lease
   epoch_overtaken,    // P15: a machine was in a newer epoch than ordered
+  forsaken,           // P15: a switch served an epoch that all others had left
   superseded,         // a controller heard of a newer one
   rank_died,          // P19: all ranks of a session heard of it
   count_,

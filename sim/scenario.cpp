@@ -16,6 +16,7 @@ constexpr Knob all_knobs[] = {
     {"switches", &Scenario::switches, 1, switches_max},
     {"rank_crashes", &Scenario::rank_crashes, 0, 100},
     {"controller_crashes", &Scenario::controller_crashes, 0, 100},
+    {"switch_cut_offs", &Scenario::switch_cut_offs, 0, 1000},
     {"switch_crashes", &Scenario::switch_crashes, 0, 1000},
     {"control_doubled", &Scenario::control_doubled, 0, million},
     {"control_loss", &Scenario::control_loss, 0, million},
@@ -103,6 +104,7 @@ Scenario scenario_of(std::uint64_t seed) {
   s.switch_crashes = rng.below(6);
   s.controller_crashes = rng.chance(0.3) ? 1 + rng.below(3) : 0;
   s.rank_crashes = rng.chance(0.15) ? 1 : 0;
+  s.switch_cut_offs = rng.below(4);
   return s;
 }
 

@@ -58,6 +58,7 @@ struct Scenario {
   std::uint64_t control_loss = 0;        // of orders and answers
   std::uint64_t control_doubled = 0;     // of these come again later
   std::uint64_t switch_crashes = 0;      // how many; it comes back with nothing
+  std::uint64_t switch_cut_offs = 0;     // from its controller
   std::uint64_t controller_crashes = 0;  // how many; another one takes over, with a newer lease
   std::uint64_t rank_crashes = 0;        // how many; they do not come back
 };

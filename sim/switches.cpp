@@ -45,12 +45,21 @@ Group* World::served(std::size_t which, const wire::Header& header) {
   return here ? &group : nullptr;
 }
 
+/// What comes of it is the ranks' to refuse (I4).
+void World::forsaken_receives(std::size_t which, const Delivery& packet) {
+  SwitchProcess& node = *switches_[which];
+  node.machine.receive(switching::Port(packet.from), Packet{*packet.bytes, {}});
+  report_.reach(Probe::forsaken);
+  drain(which);
+}
+
 void World::switch_receives(std::size_t which, const Delivery& packet) {
   SwitchProcess& node = *switches_[which];
   if (node.crashed || wait_in_inbox(node, packet)) return;
   record(packet, static_cast<std::uint32_t>(1u << 31 | which));
   wire::Header header;
   wire::parse(*packet.bytes, header);
+  if (node.forsaken.contains(header.session)) return forsaken_receives(which, packet);
   Group* group = served(which, header);
   const bool was_there = group != nullptr && header.rank.value < group->config.ranks &&
                          header.lane.value < group->config.lanes &&
@@ -194,6 +203,9 @@ void World::send_to_rank(std::size_t which, const switching::Transmit& out, swit
     if (switches_[which]->members.contains(header.session)) {
       fail("P16: a switch denies a session that it has");
     }
+    return carry(link(port.value, which, false), std::move(packet), take, port.value);
+  }
+  if (readable && switches_[which]->forsaken.contains(header.session)) {
     return carry(link(port.value, which, false), std::move(packet), take, port.value);
   }
   if (group == nullptr || to.group != group || header.lane.value >= group->config.lanes ||

@@ -71,7 +71,7 @@ void World::open(std::uint64_t session, std::uint64_t life) {
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     if (group.lanes_served(i) == 0) continue;
     const SwitchProcess& at = *switches_[i];
-    if (at.known_up && !at.crashed && at.known_life == at.life) {
+    if (at.known_up && !at.crashed && !at.cut_off && at.known_life == at.life) {
       open_at(i, group, group.config.epoch);
     } else {
       group.withdraw(i);
@@ -106,7 +106,11 @@ void World::close(Group& group) {
 /// P20, I6.
 void World::check_closed(Group& group) {
   for (const auto& each : switches_) {
-    if (each->members.contains(group.id())) fail("P20: a switch has a session that is closed");
+    if (!each->cut_off && each->members.contains(group.id())) {
+      fail("P20: a switch has a session that is closed");
+    }
+    // One that is cut off keeps it until it meets its controller again.
+    if (each->members.contains(group.id())) each->forsaken.insert(group.id());
   }
   group.closed = true;
   group.closing = true;
@@ -162,6 +166,10 @@ void World::plan_faults() {
        [this](std::size_t, std::size_t machine, std::size_t, Instant until) {
          crash_switch(machine, until);
        });
+  plan(scenario_.switch_cut_offs, Fault::switch_cut_off,
+       [this](std::size_t, std::size_t machine, std::size_t, Instant until) {
+         cut_off_switch(machine, until);
+       });
   plan(scenario_.rank_crashes, Fault::rank_crash,
        [this](std::size_t rank, std::size_t, std::size_t, Instant) { crash_rank(ranks_[rank]); });
   plan(scenario_.controller_crashes, Fault::controller_crash,
@@ -205,6 +213,7 @@ void World::run() {
   report_.faults = network_.faults();
   if (!failure_.empty()) return;
   for (const auto& each : switches_) {
+    if (each->cut_off) continue;
     if (each->machine.slots_in_use() != 0) fail("I5: slots are owned after the last session");
     if (each->pool.free_count() != each->pool.capacity()) {
       fail("I5: receive buffers are kept after the last session");
@@ -278,6 +287,7 @@ void World::check_stalls() {
 
 /// I5.
 void World::check_slots(std::size_t which) {
+  if (!switches_[which]->forsaken.empty()) return;
   std::size_t open = 0;
   for (const auto& group : groups_) {
     if (group && !group->closed) open += group->oracle->open_slots(group->lanes_served(which));

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,10 @@ class World {
     bool known_up = true;    // to the management, which knows of this life or a later one:
     std::uint64_t known_life = 0;
     std::map<SessionId, control::Member> members;  // of the sessions that it has
+    bool cut_off = false;                          // from the management, not from the ranks
+    /// Of those, the ones whose ranks and other switches have left it behind. Nobody takes what it
+    /// sends.
+    std::set<SessionId> forsaken;
     control::Lease newest;  // that it has heard of: a session that is opened later obeys no older
   };
   /// A controller; one that is taken for dead may go on for a while.
@@ -123,7 +128,11 @@ class World {
   bool is_over(const Group& group) const;
   void open_at(std::size_t which, Group& group, Epoch epoch);
   void hear_of_switch(std::size_t which);
+  void start_anew(std::size_t which);
   void crash_switch(std::size_t which, Instant until);
+  void cut_off_switch(std::size_t which, Instant until);
+  Instant expect_loss(std::size_t which, std::uint64_t life);
+  void expect_return(std::size_t which, Instant earliest);
   void crash_rank(RankProcess& node);
   void crash_controller();
   void take_over();
@@ -131,7 +140,7 @@ class World {
   void steer();
   void take_event(Steward& steward, const control::Event& event);
   void carry_order(const control::Order& order);
-  void obey(const control::Order& order);
+  void obey(const control::Order& order, std::uint64_t life);
   void obey(RankProcess& node, const control::Order& order);
   void obey(std::size_t which, const control::Order& order);
   void begin(std::size_t which, Group& group, const control::Order& order);
@@ -143,6 +152,7 @@ class World {
 
   // switches.cpp
   Group* served(std::size_t which, const wire::Header& header);
+  void forsaken_receives(std::size_t which, const Delivery& packet);
   void switch_receives(std::size_t which, const Delivery& packet);
   void check_switch(std::size_t which, const Delivery& packet, switching::Drop drop);
   bool changes_nothing(switching::Drop drop, const wire::Header& header, bool was_there) const;

@@ -335,11 +335,6 @@ MUTANTS = [
         "  session.awaited.clear();\n  advance(now, session);",
     ),
     Mutant(
-        "dead_rank_is_waited_for", "P19", CONTROL + "controller.cpp",
-        "  session.lost.insert(node(rank));\n",
-        "",
-    ),
-    Mutant(
         "session_is_left_at_a_switch", "P20", CONTROL + "controller.cpp",
         "      return enter(now, session, Phase::closing, living(session.placed));",
         "      return enter(now, session, Phase::closing, {});",

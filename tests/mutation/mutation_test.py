@@ -20,12 +20,19 @@ from mutants import MUTANTS, Mutant
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MUTANTS_MIN = 25
 SECONDS_MAX = 100  # of one program; a mutant may go round and round
+# Small groups whose switches and controllers come and go.
+CONTROL = [
+    "controlled=1", "controller_crashes=20", "switch_crashes=20", "switch_cut_offs=20",
+    "rank_crashes=0", "safety_ms=1000", "control_doubled=500000", "control_loss=100000", "sessions=1",
+    "lives=1", "ranks=3", "ops=60", "elements=40", "think_us=30000", "mismatch=0", "depth=2",
+]
 # Cheap ones first: most mutants are found at once.
 CHECKS = [
     ("cais-sim", ["run", "--seeds", "20"]),
     ("cais-check", ["--states", "1000", "--fair-every", "4"]),
     ("cais-sim", ["found", str(ROOT / "tests/sim/found.txt")]),
     ("cais-sim", ["run", "--first", "21", "--seeds", "150"]),
+    ("cais-sim", ["run", "--seeds", "2000", *(word for knob in CONTROL for word in ("--set", knob))]),
 ]
 PROGRAMS = sorted({program for program, _ in CHECKS})
 
