@@ -325,11 +325,6 @@ MUTANTS = [
         "",
     ),
     Mutant(
-        "epoch_is_begun_by_two_controllers", "P15", CONTROL + "member.cpp",
-        "if (!fenced_) return lease == by_ ? Verdict::again : Verdict::ahead;",
-        "if (!fenced_) return Verdict::again;",
-    ),
-    Mutant(
         "ranks_begin_before_all_are_fenced", "P15", CONTROL + "controller.cpp",
         "  session.awaited.erase(answer.from);\n  advance(now, session);",
         "  session.awaited.clear();\n  advance(now, session);",
