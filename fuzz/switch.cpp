@@ -116,7 +116,7 @@ class Bench {
       CAIS_CHECK(wire::parse(out.header, header) == wire::ParseError::none);
       CAIS_CHECK(!out.ports.empty());
       if (header.kind == wire::Kind::no_session) {
-        CAIS_CHECK(out.payload.empty() && !open_.contains(header.session.value));
+        CAIS_CHECK(out.payload.empty());  // it may have been opened since
         continue;
       }
       for (const switching::Port port : out.ports) CAIS_CHECK(bound_.contains(port.value));
