@@ -32,7 +32,7 @@ test: install  ## all tests: C++, Python, each fuzz target for seconds; ends wit
 test-sanitizers: install  ## the same, and the C++ tests under ASan + UBSan and TSan (an hour)
 	@$(PYTHON) tools/test.py --jobs $(JOBS) --sanitizers $(ARGS)
 
-bench: install  ## the benchmark tables beside the peers, compared with bench/baselines (an hour)
+bench: install  ## the benchmark tables beside the peers, compared with bench/baselines (two hours)
 	@$(PYTHON) bench/run.py $(ARGS)
 
 bench-quick: install  ## the same with few sizes and rounds (minutes)
