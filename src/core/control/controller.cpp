@@ -80,6 +80,7 @@ Result<void> Controller::adopt(Instant now, const SessionSpec& spec) {
   if (Result<void> added = add(spec); !added) return added;
   Session& session = sessions_[spec.session];
   for (const auto& [machine, life] : machines_) session.placed.insert(machine);
+  if (spec.fallback) session.placed.insert(*spec.fallback);
   next_epoch(now, session, Epoch(static_cast<std::uint16_t>(spec.epoch.value + 1)));
   return {};
 }
@@ -87,7 +88,7 @@ Result<void> Controller::adopt(Instant now, const SessionSpec& spec) {
 void Controller::close(Instant now, SessionId id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
-  enter(now, found->second, Phase::closing, living(found->second.placed));
+  enter(now, found->second, Phase::closing, living(found->second, found->second.placed));
   forget_closed();
 }
 
@@ -99,7 +100,11 @@ void Controller::switch_found(Instant now, SwitchNumber machine, std::uint64_t l
   }
   machines_[machine] = life;
   for (auto& [id, session] : sessions_) {
-    if (session.phase == Phase::fencing) advance(now, session);
+    if (session.phase == Phase::fencing) {
+      advance(now, session);  // it may have waited for one
+    } else if (session.fallen_back && session.phase < Phase::failing) {
+      next_epoch(now, session, Epoch(static_cast<std::uint16_t>(session.epoch.value + 1)));
+    }
   }
 }
 
@@ -213,18 +218,22 @@ void Controller::advance(Instant now, Session& session) {
       session.from = least_of(session.unsettled);
       const std::set<SwitchNumber> machines(session.servers.begin(), session.servers.end());
       session.placed.insert(machines.begin(), machines.end());
-      return enter(now, session, Phase::placing, living(machines));
+      return enter(now, session, Phase::placing, living(session, machines));
     }
     case Phase::placing:
       return enter(now, session, Phase::beginning, ranks_of(session));
     case Phase::beginning:
       session.phase = Phase::serving;
       session.retry_at = never;
-      events_.push_back(Resumed{session.spec.session, session.epoch});
+      if (session.fallen_back) {
+        events_.push_back(FellBack{session.spec.session, session.epoch, session.from});
+      } else {
+        events_.push_back(Resumed{session.spec.session, session.epoch});
+      }
       return;
     case Phase::failing:
       events_.push_back(Failed{session.spec.session, session.why});
-      return enter(now, session, Phase::closing, living(session.placed));
+      return enter(now, session, Phase::closing, living(session, session.placed));
     case Phase::closing:
       events_.push_back(Closed{session.spec.session});
       session.phase = Phase::over;
@@ -236,7 +245,7 @@ void Controller::next_epoch(Instant now, Session& session, Epoch epoch) {
   if (epoch < session.epoch) return fail(now, session, "the session has used up its epochs");
   session.epoch = epoch;
   session.unsettled.assign(session.spec.ranks, {});
-  std::set<Node> all = living(session.placed);
+  std::set<Node> all = living(session, session.placed);
   all.merge(ranks_of(session));
   enter(now, session, Phase::fencing, std::move(all));
 }
@@ -282,10 +291,13 @@ std::set<Node> Controller::ranks_of(const Session& session) const {
   return ranks;
 }
 
-std::set<Node> Controller::living(const std::set<SwitchNumber>& machines) const {
+std::set<Node> Controller::living(const Session& session,
+                                  const std::set<SwitchNumber>& machines) const {
   std::set<Node> alive;
   for (const SwitchNumber machine : machines) {
-    if (machines_.contains(machine)) alive.insert(node(machine));
+    if (machines_.contains(machine) || machine == session.spec.fallback) {
+      alive.insert(node(machine));
+    }
   }
   return alive;
 }
@@ -294,8 +306,14 @@ void Controller::forget_closed() {
   std::erase_if(sessions_, [](const auto& each) { return each.second.phase == Phase::over; });
 }
 
-/// Every lane goes to the switch that it had at first, if that lives; else they are dealt out.
+/// Every lane goes to the switch that it had at first, if that lives; else they are dealt out. P18:
+/// where no switch lives, all go to the rank that embeds one.
 bool Controller::place(Session& session) const {
+  session.fallen_back = machines_.empty() && session.spec.fallback;
+  if (session.fallen_back) {
+    session.servers.assign(session.servers.size(), *session.spec.fallback);
+    return true;
+  }
   if (machines_.empty()) return false;
   std::vector<SwitchNumber> alive;
   for (const auto& [machine, life] : machines_) alive.push_back(machine);

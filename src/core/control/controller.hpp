@@ -32,12 +32,21 @@ struct SessionSpec {
   Epoch epoch;  // in service
   std::uint16_t ranks;
   std::vector<SwitchNumber> servers;  // by lane; where a lane goes back to when it can
+  /// P18: a switch in the process of one of the ranks, which it does not outlive. It serves all
+  /// lanes while no other switch lives. None: the session waits for one.
+  std::optional<SwitchNumber> fallback = {};
 };
 
 /// The session goes on in another epoch: P17 is through.
 struct Resumed {
   SessionId session;
   Epoch epoch;
+};
+/// P18: no switch lives; from `from` on, by lane, the session is served by one of its ranks.
+struct FellBack {
+  SessionId session;
+  Epoch epoch;
+  std::vector<Seq> from;
 };
 /// No switch lives that could serve the session; it waits for one.
 struct Stranded {
@@ -56,7 +65,7 @@ struct Superseded {
 struct Closed {
   SessionId session;
 };
-using Event = std::variant<Resumed, Stranded, Failed, Closed, Superseded>;
+using Event = std::variant<Resumed, FellBack, Stranded, Failed, Closed, Superseded>;
 
 class Controller {
  public:
@@ -110,6 +119,7 @@ class Controller {
     std::set<SwitchNumber> placed;            // that may have something of it
     std::string why;
     bool told_stranded = false;
+    bool fallen_back = false;
     Instant retry_at = never;
   };
 
@@ -123,7 +133,7 @@ class Controller {
   void order(const Session& session);
   void forget_closed();
   std::set<Node> ranks_of(const Session& session) const;
-  std::set<Node> living(const std::set<SwitchNumber>& machines) const;
+  std::set<Node> living(const Session& session, const std::set<SwitchNumber>& machines) const;
   bool place(Session& session) const;
 
   Lease lease_;

@@ -198,6 +198,43 @@ TEST_F(ControllerTest, RefusesWhatIsNoSession) {
   EXPECT_FALSE(controller_.open({SessionId(8), Epoch(1), 2, {}}).ok());
 }
 
+/// P18: without a switch the session goes on at a rank, and back when there is one again.
+TEST(Controller, FallsBackToARankWhileNoSwitchLives) {
+  Controller controller(Lease(1));
+  const Node rank = node(Rank(0)), box = node(SwitchNumber(0)), embedded = node(SwitchNumber(9));
+  const auto next = [&](Order::Kind kind, const Node& to) {
+    Order order{};
+    while (controller.poll(order) && order.to != to) {
+    }
+    EXPECT_EQ(order.kind, kind);
+    EXPECT_EQ(order.to, to);
+    return order;
+  };
+  const auto answer = [&](const Order& order, Answer::Kind kind, std::vector<Seq> unsettled) {
+    controller.receive({}, {kind, Lease(1), session, order.epoch, order.to, unsettled, {}});
+  };
+  controller.switch_found({}, SwitchNumber(0), 1);
+  ASSERT_TRUE(controller.open({session, Epoch(1), 1, {SwitchNumber(0)}, SwitchNumber(9)}).ok());
+  controller.switch_lost({}, SwitchNumber(0), 1);
+  answer(next(Kind::fence, rank), Answer::Kind::fenced, {Seq(7)});
+  const Order placed = next(Kind::begin, embedded);
+  EXPECT_EQ(placed.servers, std::vector<SwitchNumber>{SwitchNumber(9)});
+  answer(placed, Answer::Kind::begun, {});
+  answer(next(Kind::begin, rank), Answer::Kind::begun, {});
+  Event event;
+  ASSERT_TRUE(controller.poll_event(event));
+  ASSERT_TRUE(std::holds_alternative<FellBack>(event));
+  EXPECT_EQ(std::get<FellBack>(event).from, std::vector<Seq>{Seq(7)});
+
+  controller.switch_found({}, SwitchNumber(0), 2);
+  const Order left = next(Kind::fence, embedded);
+  EXPECT_EQ(left.epoch, Epoch(3));
+  answer(left, Answer::Kind::fenced, {});
+  answer({Kind::fence, Lease(1), session, Epoch(3), rank, {}, {}, {}}, Answer::Kind::fenced,
+         {Seq(9)});
+  EXPECT_EQ(next(Kind::begin, box).from, std::vector<Seq>{Seq(9)});
+}
+
 TEST(Controller, TakesOverByAnEpochThatIsNewerThanAll) {
   Controller controller(Lease(2));
   controller.switch_found({}, SwitchNumber(0), 1);
