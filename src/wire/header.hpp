@@ -37,12 +37,14 @@ struct Header {
   SessionId session{};     //  0: whose slots; never 0
   Seq seq{};               //  4: place in the lane; slot = seq mod 2W (P5)
   Epoch epoch{};           //  8: P15: packets of another epoch are dropped
-  Rank rank{};             // 10: contribution: who sends; result: whose payload (concat, route)
+  Rank rank{};             // 10: contribution, want: who sends; result: whose payload (concat,
+                           //     route); waiting: who has asked
   Lane lane{};             // 12: [0, lanes of the session)
   Kind kind{};             // 13
   std::uint8_t flags = 0;  // 14
-  std::uint8_t level = 0;  // 15: tree level [0, 15], 0 at the ranks; on the wire the low nibble,
-                           //     beside the version in the high one
+  std::uint8_t level = 0;  // 15: on the way up the sender's level in the tree [0, 15], 0 at the
+                           //     ranks; on the way down 0. On the wire the low nibble, beside the
+                           //     version in the high one
   DescriptorHash descriptor{};  // 16: which op this is (P12)
   std::uint32_t chunk = 0;      // 24: index of the chunk in the op; done, nak: how many fragments
                                 //     from seq on; waiting: ranks 32 to 63, as a bitmap

@@ -69,16 +69,16 @@ MUTANTS = [
     # The switch: repeats and questions.
     Mutant(
         "repeat_is_not_answered", "P7", SWITCH + "repeat.cpp",
-        "const RankSet asker = only(arrival.rank());\n"
-        "  const nir::Plan& plan = arrival.session->programs[slot.program].plan;\n",
-        "const RankSet asker = only(arrival.rank());\n"
-        "  const nir::Plan& plan = arrival.session->programs[slot.program].plan;\n"
+        "const RankSet asker = only(arrival.child);\n"
+        "  const nir::Plan& plan = session.programs[slot.program].plan;\n",
+        "const RankSet asker = only(arrival.child);\n"
+        "  const nir::Plan& plan = session.programs[slot.program].plan;\n"
         "  if (slot.state == Slot::State::finished) return Drop::none;\n",
     ),
     Mutant(
         "unfinished_slot_is_called_done", "P7", SWITCH + "repeat.cpp",
-        "if (slot.state == Slot::State::open) {\n    send_waiting(slot, arrival, stamp);",
-        "if (slot.state == Slot::State::open) {\n    send_done(slot, arrival, asker);",
+        "} else if (slot.state == Slot::State::open) {\n    send_waiting(slot, arrival, stamp);",
+        "} else if (slot.state == Slot::State::open) {\n    send_done(slot, arrival, asker);",
     ),
     Mutant(
         "question_about_a_missing_contribution_is_not_answered", "P7", SWITCH + "repeat.cpp",
@@ -92,14 +92,14 @@ MUTANTS = [
     ),
     Mutant(
         "waiting_names_who_has_come", "P16", SWITCH + "transmit.cpp",
-        "arrival.session->everyone() & ~slot.contributed);",
+        "arrival.session->members & ~slot.contributed);",
         "slot.contributed);",
     ),
     # The switch: sums and payloads.
     Mutant(
         "sum_in_order_of_arrival", "P8", SWITCH + "contribute.cpp",
         "slot.result = lane.cells.acquire();",
-        "std::swap(inputs[0], inputs[arrival.rank().value]);\n"
+        "std::swap(inputs[0], *std::find(inputs, inputs + count, arrival.payload.data()));\n"
         "    slot.result = lane.cells.acquire();",
     ),
     Mutant(
@@ -110,31 +110,31 @@ MUTANTS = [
     Mutant(
         "sum_goes_to_who_owns_nothing_of_it", "P8", SWITCH + "contribute.cpp",
         "if (targets != 0) send_result(slot, arrival, targets);",
-        "if (targets != 0) send_result(slot, arrival, arrival.session->everyone());",
+        "if (targets != 0) send_result(slot, arrival, session.children);",
     ),
     Mutant(
         "who_gets_no_sum_gets_no_done", "P8", SWITCH + "contribute.cpp",
-        "send_done(slot, arrival, arrival.session->everyone() & ~targets);\n}\n\n/// P10",
+        "send_done(slot, arrival, session.children & ~targets);\n}\n\n/// P10",
         "}\n\n/// P10",
     ),
     Mutant(
         "done_before_all_contributed", "P10", SWITCH + "contribute.cpp",
-        "if (full) send_done(slot, arrival, arrival.session->everyone() & ~targets);",
-        "send_done(slot, arrival, arrival.session->everyone() & ~targets);",
+        "if (full) send_done(slot, arrival, session.children & ~targets);",
+        "send_done(slot, arrival, session.children & ~targets);",
     ),
     Mutant(
         "payload_to_ranks_without_a_place", "P10", SWITCH + "contribute.cpp",
-        "targets = entitled & slot.contributed & ~self;",
-        "targets = entitled & ~self;",
+        "targets = session.children_above(entitled & ~arrival.below) & session.present(slot);",
+        "targets = session.children_above(entitled & ~arrival.below);",
     ),
     Mutant(
         "payload_back_to_its_sender", "P10", SWITCH + "contribute.cpp",
-        "targets = entitled & slot.contributed & ~self;",
-        "targets = entitled & slot.contributed;",
+        "targets = session.children_above(entitled & ~arrival.below) & session.present(slot);",
+        "targets = session.children_above(entitled) & session.present(slot);",
     ),
     Mutant(
         "late_rank_gets_no_earlier_payloads", "P10", SWITCH + "contribute.cpp",
-        "if ((entitled & self) != 0) {",
+        "if ((entitled & arrival.below) != 0 && (contributed_before & arrival.below) == 0) {",
         "if (false) {",
     ),
     Mutant(
@@ -166,7 +166,7 @@ MUTANTS = [
     ),
     Mutant(
         "who_missed_the_refusal_never_hears_it", "P12", SWITCH + "repeat.cpp",
-        "send_refusal(arrival, only(arrival.rank()));",
+        "send_refusal(arrival, only(arrival.child));",
         "(void)arrival;",
     ),
     Mutant(

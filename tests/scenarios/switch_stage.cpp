@@ -1,10 +1,13 @@
-// Scenarios of the switch: packets in from ranks, packets out to ranks, drops and events.
+// Scenarios of the switch: packets in from ranks (or from the switches below, and the parent),
+// packets out, drops and events.
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <memory>
 
 #include "core/switching/switch.hpp"
 #include "tests/scenarios/script.hpp"
+#include "tests/scenarios/switch_words.hpp"
 
 namespace cais::scenarios {
 namespace {
@@ -12,6 +15,7 @@ namespace {
 constexpr SessionId session{7};
 constexpr Epoch first_epoch{1};
 constexpr std::uint64_t tag_seed = 99;
+constexpr switching::Port parent_port{100};
 
 class SwitchStage final : public Stage {
  public:
@@ -20,16 +24,29 @@ class SwitchStage final : public Stage {
     ranks_ = static_cast<std::uint16_t>(words.number());
     const std::int64_t window = words.take("window") ? words.number() : 4;
     first_ = Seq(words.take("first_seq") ? static_cast<std::uint32_t>(words.number()) : 0u);
-    const auto opened = machine_.open({session, first_epoch, ranks_, 1, 1,
-                                       static_cast<std::uint32_t>(window), 1024, tag_seed, first_});
+    if (words.take("level")) place_.level = static_cast<std::uint8_t>(words.number());
+    if (words.take("above")) {
+      while (!words.empty() && !words.take("below")) {
+        place_.children.push_back(read_ranks(words.word()));
+      }
+    }
+    if (!words.empty()) {
+      words.need("a");
+      words.need("parent");
+      place_.has_parent = true;
+    }
+    const auto opened =
+        machine_.open({session, first_epoch, ranks_, 1, 1, static_cast<std::uint32_t>(window), 1024,
+                       tag_seed, first_, place_});
     if (!opened) throw Failure(opened.error().message);
-    for (std::uint16_t r = 0; r < ranks_; ++r) bind(r);
+    bind();
   }
 
   void step(Words words) override {
     if (words.take("op")) return op(words);
     if (words.take("define")) return define(find(words.word()));
     if (words.take("rank")) return packet_from_rank(words);
+    if (words.take("parent")) return packet_from_parent(words);
     if (words.take("port")) return raw_packet(words);
     if (words.take("close")) return machine_.close(session);
     if (words.take("fence")) return fence(words, true);
@@ -50,8 +67,27 @@ class SwitchStage final : public Stage {
   }
 
  private:
-  void bind(std::uint16_t rank) {
-    if (!machine_.bind(session, Rank(rank), switching::Port(rank))) throw Failure("cannot bind");
+  /// The ranks below the child that speaks for `rank`; none when that is not below this switch.
+  switching::RankSet with(std::int64_t rank) const {
+    for (const switching::RankSet below : place_.children) {
+      if (rank < 64 && (below >> rank & 1) != 0) return below;
+    }
+    return place_.children.empty() && rank < ranks_ ? switching::RankSet{1} << rank : 0;
+  }
+  /// The port of a rank: of the switch that it is below, the least rank below that.
+  std::int64_t speaker(std::int64_t rank) const {
+    return with(rank) != 0 ? std::countr_zero(with(rank)) : rank;
+  }
+
+  void bind() {
+    for (std::uint16_t r = 0; r < ranks_; ++r) {
+      if (with(r) == 0) continue;
+      const auto port = static_cast<std::uint32_t>(speaker(r));
+      if (!machine_.bind(session, Rank(r), switching::Port(port))) throw Failure("cannot bind");
+    }
+    if (place_.has_parent && !machine_.bind_parent(session, parent_port)) {
+      throw Failure("cannot bind the parent");
+    }
   }
 
   void fence(Words& words, bool can) {
@@ -89,7 +125,9 @@ class SwitchStage final : public Stage {
   }
 
   /// "rank R sends|repeats seq S [values] [of OP] [in session|epoch|lane N] [through port N]
-  /// [with a wrong tag]", "rank R wants seq S of ranks …", or "rank R asks seq S"
+  /// [with a wrong tag]", "rank R wants seq S of ranks …", or "rank R asks seq S". Above level 1 it
+  /// is the switch below that sends this, in the name of R; also "rank R tells mismatch seq S of
+  /// ranks A B ops X Y".
   void packet_from_rank(Words& words) {
     finish();
     wire::Header header;
@@ -97,6 +135,11 @@ class SwitchStage final : public Stage {
     header.epoch = epoch_;
     const std::int64_t rank = words.number();
     header.rank = Rank(static_cast<std::uint16_t>(rank));
+    header.level = static_cast<std::uint8_t>(place_.level - 1);
+    if (words.take("tells")) {
+      words.need("mismatch");
+      return told(words, header, speaker(rank));
+    }
     const bool wants = words.take("wants") || words.take("asks");
     if (!wants && words.take("repeats")) {
       header.flags = wire::flag_repeat;
@@ -115,44 +158,69 @@ class SwitchStage final : public Stage {
     const Op& op = words.take("of") ? find(words.word()) : ops_.back();
     // A seq outside the op has no place in its tensor; what is wrong with it is the seq.
     const std::uint32_t fragment = std::min(op.fragment(header.seq), op.plan.fragments() - 1);
-    header.descriptor = op.hash;
-    header.chunk = op.plan.chunk_of(fragment);
-    header.offset = static_cast<std::uint32_t>(op.plan.extent(fragment).offset / wire::offset_step);
+    put_place(op, fragment, header);
     auto payload = op.encode(values.value_or(std::vector<double>{}));
     if (wants) {
       const auto bitmap = wire::serialize(lacked);
       payload.assign(bitmap.begin(), bitmap.end());
     }
-    std::int64_t port = rank;
+    std::int64_t port = speaker(rank);
     std::uint64_t seed = tag_seed;
     while (!words.empty()) disturb(words, header, port, seed);
+    receive(header, payload, port, seed);
+  }
+
+  /// "seq S of ranks A B ops X Y"
+  void told(Words& words, wire::Header header, std::int64_t port) {
+    words.need("seq");
+    header.kind = wire::Kind::mismatch;
+    header.seq = Seq(static_cast<std::uint32_t>(words.number()));
+    words.need("of");
+    words.need("ranks");
+    wire::Mismatch what;
+    what.first = Rank(static_cast<std::uint16_t>(words.number()));
+    what.second = Rank(static_cast<std::uint16_t>(words.number()));
+    words.need("ops");
+    what.first_descriptor = header.descriptor = find(words.word()).hash;
+    what.second_descriptor = find(words.word()).hash;
+    receive(header, wire::serialize(what), port, tag_seed);
+  }
+
+  /// "parent sends result|done|nak|waiting seq S [values] [of rank R] [finished] [x N] [for R…]
+  /// [to rank R] [through port N] [in level N]", or "parent sends mismatch …" as above.
+  void packet_from_parent(Words& words) {
+    finish();
+    words.need("sends");
+    wire::Header header;
+    header.session = session;
+    header.epoch = epoch_;
+    std::int64_t port = parent_port.value;
+    if (words.take("mismatch")) return told(words, header, port);
+    const std::string kind = words.word();
+    for (const wire::Kind each :
+         {wire::Kind::result, wire::Kind::done, wire::Kind::nak, wire::Kind::waiting}) {
+      if (kind == to_string(each)) header.kind = each;
+    }
+    words.need("seq");
+    header.seq = Seq(static_cast<std::uint32_t>(words.number()));
+    const Op& op = ops_.back();
+    put_place(op, std::min(op.fragment(header.seq), op.plan.fragments() - 1), header);
+    std::vector<std::byte> payload;
+    if (const auto values = words.values()) payload = op.encode(*values);
+    if (header.kind == wire::Kind::result && op.plan.combine == nir::Combine::reduce) {
+      header.flags = wire::flag_finished;
+    }
+    if (header.kind == wire::Kind::done || header.kind == wire::Kind::nak) header.chunk = 1;
+    while (!words.empty()) detail_from_parent(words, header, payload, port);
+    receive(header, payload, port, tag_seed);
+  }
+
+  void receive(const wire::Header& header, std::span<const std::byte> payload, std::int64_t port,
+               std::uint64_t seed) {
     std::vector<std::byte> packet(wire::header_bytes + payload.size());
     std::copy(payload.begin(), payload.end(), packet.begin() + wire::header_bytes);
     wire::serialize(header, payload, seed, std::span(packet).first<wire::header_bytes>());
     receive(port, packet);
-  }
-
-  static void disturb(Words& words, wire::Header& header, std::int64_t& port, std::uint64_t& seed) {
-    if (words.take("in")) {
-      const std::string what = words.word();
-      const std::int64_t value = words.number();
-      if (what == "session") header.session = SessionId(static_cast<std::uint32_t>(value));
-      if (what == "epoch") header.epoch = Epoch(static_cast<std::uint16_t>(value));
-      if (what == "lane") header.lane = Lane(static_cast<std::uint8_t>(value));
-      if (what == "chunk") header.chunk = static_cast<std::uint32_t>(value);
-      if (what == "kind") header.kind = static_cast<wire::Kind>(value);
-    } else if (words.take("final")) {
-      header.flags |= wire::flag_final;
-    } else if (words.take("through")) {
-      words.need("port");
-      port = words.number();
-    } else {
-      words.need("with");
-      words.need("a");
-      words.need("wrong");
-      words.need("tag");
-      seed ^= 1;
-    }
   }
 
   /// "port P sends N bytes": N bytes of nothing.
@@ -170,7 +238,8 @@ class SwitchStage final : public Stage {
     while (machine_.poll_transmit(out)) {
       // One packet to several runs of ranks is one line.
       const std::string line = describe(out);
-      const std::string ranks = " " + show(ranks_of(out));
+      const bool up = out.ports.size() == 1 && out.ports[0] == parent_port;
+      const std::string ranks = up ? " parent" : " " + show(ranks_of(out));
       if (!out_.empty() && out_.back().starts_with(line + " to ")) {
         out_.back() += ranks;
       } else {
@@ -204,6 +273,13 @@ class SwitchStage final : public Stage {
         line += " of rank " + std::to_string(header.rank.value);
         if ((header.flags & wire::flag_finished) != 0) line += " finished";
       }
+    } else if (header.kind == wire::Kind::contribution) {
+      line += (out.payload.empty() ? "" : " " + show(of(header.descriptor).decode(out.payload))) +
+              " of rank " + std::to_string(header.rank.value);
+      if ((header.flags & wire::flag_final) != 0) line += " final";
+    } else if (wire::Want want; header.kind == wire::Kind::want && wire::parse(out.payload, want)) {
+      if (want.ranks != 0) line += " of ranks " + show(ranks_in(want.ranks));
+      line += " by rank " + std::to_string(header.rank.value);
     } else if (wire::Mismatch what; wire::parse(out.payload, what)) {
       line +=
           " of ranks " + std::to_string(what.first.value) + " " + std::to_string(what.second.value);
@@ -268,6 +344,7 @@ class SwitchStage final : public Stage {
 
   switching::Switch machine_;
   std::uint16_t ranks_ = 0;
+  switching::TreePlace place_;
   Epoch epoch_ = first_epoch;
   Seq first_{};
   std::vector<Op> ops_;

@@ -2,6 +2,50 @@
 #include "core/switching/state.hpp"
 
 namespace cais::switching {
+namespace {
+
+/// Whether only a parent sends this (P9). A mismatch travels both ways; up it has a level.
+bool comes_down(const wire::Header& header) {
+  switch (header.kind) {
+    case wire::Kind::result:
+    case wire::Kind::done:
+    case wire::Kind::nak:
+    case wire::Kind::waiting:
+      return true;
+    case wire::Kind::mismatch:
+      return header.level == 0;
+    case wire::Kind::contribution:
+    case wire::Kind::want:
+    case wire::Kind::no_session:  // it has no key; whoever manages the session hears of it
+                                  // otherwise
+      break;
+  }
+  return false;
+}
+
+Drop admit_from_above(Port port, const Session& session, Arrival& arrival) {
+  if (session.parent != port) return Drop::wrong_port;
+  if (arrival.header.level != 0) return Drop::wrong_kind;
+  arrival.from_above = true;
+  return Drop::none;
+}
+
+Drop admit_from_below(Port port, const Session& session, Arrival& arrival) {
+  const wire::Header& header = arrival.header;
+  if (!contains(session.members, header.rank)) return Drop::rank_out_of_range;
+  const Child& child = session.child_of[header.rank.value];
+  arrival.child = child.name;
+  arrival.below = child.below;
+  if (!contains(session.bound, arrival.child) || session.ports[arrival.child.value] != port) {
+    return Drop::wrong_port;
+  }
+  const bool speaks = header.kind == wire::Kind::contribution || header.kind == wire::Kind::want ||
+                      (header.kind == wire::Kind::mismatch && session.config.place.level > 1);
+  if (!speaks || header.level + 1 != session.config.place.level) return Drop::wrong_kind;
+  return Drop::none;
+}
+
+}  // namespace
 
 Drop Switch::State::admit(Port port, Arrival& arrival) {
   wire::Header& header = arrival.header;
@@ -21,12 +65,10 @@ Drop Switch::State::admit(Port port, Arrival& arrival) {
   LaneState* lane = session.lane(header.lane);
   if (lane == nullptr) return Drop::wrong_lane;
   if (header.rank.value >= session.config.ranks) return Drop::rank_out_of_range;
-  if (!contains(session.bound, header.rank) || session.ports[header.rank.value] != port)
-    return Drop::wrong_port;
-  if (header.kind != wire::Kind::contribution && header.kind != wire::Kind::want) {
-    return Drop::wrong_kind;
-  }
-  if (header.level != 0) return Drop::wrong_kind;
+  const Drop drop = session.has_parent() && comes_down(header)
+                        ? admit_from_above(port, session, arrival)
+                        : admit_from_below(port, session, arrival);
+  if (drop != Drop::none) return drop;
   // The tag comes last: it alone reads the payload.
   if (!wire::tag_is_right(bytes, session.config.tag_seed)) return Drop::wrong_tag;
 

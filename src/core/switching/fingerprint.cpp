@@ -18,10 +18,13 @@ void walk_slot(LaneState& lane, const Session& session, const Slot& slot, Finger
   walk.ranks(slot.contributed);
   walk.ranks(slot.final);
   RankSet kept = 0;
-  for_each(session.everyone(), [&](Rank rank) {
+  for_each(slot.contributed, [&](Rank rank) {
     if (!lane.kept(slot, rank).empty()) kept |= only(rank);
   });
-  walk.ranks(kept);
+  // A partial is kept under its child's name, whoever is called so.
+  const bool partials = session.config.place.level > 1 &&
+                        session.programs[slot.program].plan.combine == nir::Combine::reduce;
+  partials ? walk.number(kept) : walk.ranks(kept);
   // Who came first is told in a mismatch, which takes two descriptors.
   if (session.programs.size() > 1) walk.rank(slot.first);
 }
@@ -29,7 +32,9 @@ void walk_slot(LaneState& lane, const Session& session, const Slot& slot, Finger
 void walk_lane(LaneState& lane, const Session& session, Fingerprint& walk) {
   for (const Slot& slot : lane.slots) walk_slot(lane, session, slot, walk);
   for (std::uint16_t name = 0; name < session.config.ranks; ++name) {
-    const Progress& progress = lane.progress[walk.called(name).value];
+    const Rank child = session.config.place.level == 1 ? walk.called(name) : Rank(name);
+    if (!contains(session.children, child)) continue;
+    const Progress& progress = lane.progress[child.value];
     walk.number(progress.next_missing.value);
     walk.number(progress.end.value);
     walk.number(progress.nak_until.value);
@@ -47,7 +52,8 @@ void Switch::fingerprint(Fingerprint& walk) const {
     walk.number(id.value);
     walk.number(session.config.epoch.value | std::uint64_t{session.fenced} << 16);
     walk.number(session.programs.size());
-    walk.ranks(session.bound);
+    // Children that are switches have the same names always.
+    session.config.place.level > 1 ? walk.number(session.bound) : walk.ranks(session.bound);
     if (session.refusal) {
       wire::Mismatch told;
       wire::parse(session.refusal->payload, told);

@@ -17,6 +17,7 @@ inline constexpr std::size_t sessions_max = 4096;
 inline constexpr std::size_t descriptors_per_session_max = 65'536;
 inline constexpr std::size_t transmits_max = 65'536;  // packets that wait to be polled
 inline constexpr std::size_t events_max = 256;  // events that wait to be polled; more are lost
+inline constexpr std::uint8_t levels_max = 3;   // of a tree of switches (P9)
 /// Later fragments of a rank that may overtake an earlier one before a NAK goes out (P11).
 inline constexpr std::uint32_t reorder_tolerance_packets = 3;
 

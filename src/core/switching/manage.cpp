@@ -18,6 +18,36 @@ Error no_such(SessionId session) {
 
 std::uint64_t lowest_bits(unsigned n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
+/// P9: the children of a switch share out the ranks below it; a root is above all of them.
+Result<void> validate_place(const TreePlace& place, std::uint16_t ranks) {
+  if (place.level < 1 || place.level > levels_max) {
+    return refused("a tree has 1 to " + std::to_string(levels_max) +
+                   " levels of switches, so no switch at level " + std::to_string(place.level));
+  }
+  if (place.children.empty()) {
+    if (place.level == 1 && !place.has_parent) return {};
+    return refused("a switch in a tree is told the ranks below each of its children");
+  }
+  RankSet members = 0;
+  for (const RankSet below : place.children) {
+    if (below == 0) return refused("a child without ranks below it has no part in a session");
+    if ((below & ~all_of(ranks)) != 0) {
+      return refused("a child has ranks below it that the session of " + std::to_string(ranks) +
+                     " has not");
+    }
+    if ((below & members) != 0) return refused("a rank is below two children of one switch");
+    if (place.level == 1 && !std::has_single_bit(below)) {
+      return refused("each child of a switch at level 1 is one rank");
+    }
+    members |= below;
+  }
+  if (!place.has_parent && members != all_of(ranks)) {
+    return refused(
+        "a switch without a parent stands above all ranks; name its parent, or the rest");
+  }
+  return {};
+}
+
 Result<void> validate(const SessionConfig& config) {
   if (config.session == SessionId(0)) return refused("session 0 is never valid; number from 1");
   if (config.ranks < 1 || config.ranks > ranks_max) {
@@ -42,7 +72,20 @@ Result<void> validate(const SessionConfig& config) {
     return refused("payload_bytes_max is at most " + std::to_string(payload_bytes_max) + ", not " +
                    std::to_string(config.payload_bytes_max));
   }
-  return {};
+  return validate_place(config.place, config.ranks);
+}
+
+/// P8: the type in which sums travel between switches, so that they are rounded once, at the root.
+DType partial_type(const nir::Plan& plan) { return plan.accumulator; }
+
+/// What this switch makes of the contributions to a reduction: the root the result, others a
+/// partial, which is divided by nothing yet.
+numeric::Reduction reduction_of(const nir::Plan& plan, const TreePlace& place) {
+  const bool averages = plan.reduce_op == ReduceOp::avg;
+  return {.op = averages && place.has_parent ? ReduceOp::sum : plan.reduce_op,
+          .input = place.level > 1 ? partial_type(plan) : plan.dtype,
+          .output = place.has_parent ? partial_type(plan) : plan.dtype,
+          .divisor = plan.ranks};
 }
 
 Result<Program> compile(const wire::CommDescriptor& descriptor, const SessionConfig& config) {
@@ -62,9 +105,19 @@ Result<Program> compile(const wire::CommDescriptor& descriptor, const SessionCon
   program.elements = plan->fragment_bytes / size_of(plan->dtype);
   program.chunks_per_unit =
       (plan->fragments_per_unit + plan->fragments_per_chunk - 1) / plan->fragments_per_chunk;
+  program.input_bytes = program.output_bytes = plan->fragment_bytes;
   if (plan->reduce_op != ReduceOp::none && plan->fragment_bytes != 0) {
-    program.reducer =
-        numeric::Reducer::find({plan->reduce_op, plan->dtype, plan->dtype, plan->ranks});
+    const numeric::Reduction reduction = reduction_of(*plan, config.place);
+    program.input_bytes = program.elements * size_of(reduction.input);
+    program.output_bytes = program.elements * size_of(reduction.output);
+    if (std::max(program.input_bytes, program.output_bytes) > config.payload_bytes_max) {
+      return refused("partials of " + wire::to_string(descriptor) + " travel as " +
+                     std::string(to_string(partial_type(*plan))) +
+                     " between switches, in more than the session's " +
+                     std::to_string(config.payload_bytes_max) +
+                     " bytes a fragment; use fragments half as long");
+    }
+    program.reducer = numeric::Reducer::find(reduction);
     if (!program.reducer) {
       return Error{ErrorCode::unsupported,
                    "the switch has no kernel for " + wire::to_string(descriptor)};
@@ -119,8 +172,24 @@ Result<void> Switch::bind(SessionId id, Rank rank, Port port) {
     return refused("session " + std::to_string(id.value) + " has ranks 0 to " +
                    std::to_string(ranks - 1) + ", not " + std::to_string(rank.value));
   }
-  session->ports[rank.value] = port;
-  session->bound |= only(rank);
+  if (!contains(session->members, rank)) {
+    return refused("rank " + std::to_string(rank.value) + " is not below this switch in session " +
+                   std::to_string(id.value));
+  }
+  const Rank child = session->child_of[rank.value].name;
+  session->ports[child.value] = port;
+  session->bound |= only(child);
+  return {};
+}
+
+Result<void> Switch::bind_parent(SessionId id, Port port) {
+  Session* session = state_->find(id);
+  if (session == nullptr) return no_such(id);
+  if (!session->has_parent()) {
+    return refused("session " + std::to_string(id.value) +
+                   " was opened without a parent of this switch");
+  }
+  session->parent = port;
   return {};
 }
 

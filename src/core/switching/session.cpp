@@ -20,7 +20,17 @@ void LaneState::drop_all(Slot& slot) {
   for_each(slot.contributed, [&](Rank rank) { drop(kept(slot, rank)); });
 }
 
-Session::Session(const SessionConfig& c) : config(c), ports(c.ranks) {
+Session::Session(const SessionConfig& c) : config(c), child_of(c.ranks), ports(c.ranks) {
+  std::vector<RankSet>& sets = config.place.children;
+  for (std::uint16_t r = 0; c.place.children.empty() && r < c.ranks; ++r) {
+    sets.push_back(only(Rank(r)));
+  }
+  for (const RankSet set : sets) {
+    const Child child{Rank(static_cast<std::uint16_t>(std::countr_zero(set))), set};
+    members |= set;
+    children |= only(child.name);
+    for_each(set, [&](Rank rank) { child_of[rank.value] = child; });
+  }
   lanes.resize(c.lanes);
   for (std::uint8_t l = 0; l < c.lanes; ++l) {
     if ((c.lanes_served >> l & 1) != 0) lanes[l].emplace(c, Lane(l), c.first_seq);
@@ -34,6 +44,22 @@ std::optional<std::uint32_t> Session::program(LaneState& of, DescriptorHash hash
   of.last_descriptor = hash;
   of.last_program = found->second;
   return found->second;
+}
+
+RankSet Session::children_above(RankSet ranks) const {
+  if (config.place.level == 1) return ranks & members;
+  RankSet above = 0;
+  for_each(children, [&](Rank child) {
+    if ((child_of[child.value].below & ranks) != 0) above |= only(child);
+  });
+  return above;
+}
+
+/// Sums go up when they are complete; payloads one by one, so that the parent knows what is
+/// lacking.
+bool Session::asks_above(const Slot& slot) const {
+  if (!has_parent() || slot.state != Slot::State::open) return false;
+  return complete(slot) || programs[slot.program].plan.combine != nir::Combine::reduce;
 }
 
 RankSet receivers(const nir::Plan& plan, std::uint32_t unit) {

@@ -23,11 +23,10 @@ struct Program {
   nir::Plan plan;
   std::optional<numeric::Reducer> reducer;  // empty where nothing is added
   std::size_t elements;                     // of one fragment
+  std::size_t input_bytes;                  // of a child's contribution to a reduction
+  std::size_t output_bytes;                 // of what it comes to: a sum, or a partial (P8)
   std::uint32_t chunks_per_unit;
 };
-
-/// Ranks, as a bitmap: bit r stands for rank r.
-using RankSet = std::uint64_t;
 
 constexpr RankSet only(Rank rank) { return RankSet{1} << rank.value; }
 constexpr RankSet all_of(std::uint16_t ranks) {
@@ -60,18 +59,18 @@ struct Slot {
   std::uint32_t chunk = 0;    // place of the fragment in its op, as in the header
   std::uint32_t offset = 0;
   std::uint32_t unit = 0;
-  std::uint64_t contributed = 0;            // bit r: rank r
-  std::uint64_t final = 0;                  // of those, the ones that brought the result (P17)
-  CellPool::Index result = CellPool::none;  // of a reduction, once finished
+  RankSet contributed = 0;  // ranks below; of ranks elsewhere in the tree, whose payload is here
+  RankSet final = 0;        // of the children, those that brought the result (P17)
+  CellPool::Index result = CellPool::none;  // of a reduction: the partial, once finished the sum
 
   bool holds(Seq s) const { return state != State::empty && seq == s; }
   bool has(Rank rank) const { return contains(contributed, rank); }
 };
 
-/// How far one rank has come in a lane, to see gaps (P11).
+/// How far one child has come in a lane, to see gaps (P11).
 struct Progress {
-  Seq next_missing{};        // the first seq that the rank has not contributed
-  Seq end{};                 // one past the last that it has
+  Seq next_missing{};        // the first seq that not all ranks below it have contributed
+  Seq end{};                 // one past the last that they have
   Seq nak_until{};           // a NAK is out for what is missing before it
   std::uint32_t beyond = 0;  // arrivals behind the gap since it was seen
 };
@@ -93,9 +92,9 @@ struct LaneState {
   Lane lane;
   std::vector<Slot> slots;         // 2W
   std::vector<Kept> packets;       // by slot and rank
-  std::vector<Progress> progress;  // by rank
-  /// The queued done that the next one may be merged into, by the rank it is for; the last entry
-  /// is for dones to several ranks. Positions in TransmitQueue.
+  std::vector<Progress> progress;  // by child
+  /// The queued done that the next one may be merged into, by the child it is for; the last entry
+  /// is for dones to several. Positions in TransmitQueue.
   std::vector<std::uint64_t> done_at;
   DescriptorHash last_descriptor{};  // a cache of the look-up in Session::by_hash
   std::uint32_t last_program = 0;
@@ -110,6 +109,12 @@ struct Refusal {
   std::array<std::byte, wire::mismatch_bytes> payload;
 };
 
+/// A rank or a switch right below (P9).
+struct Child {
+  Rank name{};        // the least of the ranks below it
+  RankSet below = 0;  // for a rank: itself
+};
+
 struct Session {
   explicit Session(const SessionConfig& config);
 
@@ -118,11 +123,26 @@ struct Session {
   }
   /// Index in `programs`, or nothing. Cached per lane: neighbours belong to one op.
   std::optional<std::uint32_t> program(LaneState& of, DescriptorHash hash) const;
-  RankSet everyone() const { return all_of(config.ranks); }
+
+  bool has_parent() const { return config.place.has_parent; }
+  /// What the parent calls this switch.
+  Rank name() const { return Rank(static_cast<std::uint16_t>(std::countr_zero(members))); }
+  /// The children that some of these ranks are below.
+  RankSet children_above(RankSet ranks) const;
+  /// Whether all ranks below have contributed: nothing is lacking here, though it may elsewhere.
+  bool complete(const Slot& slot) const { return (members & ~slot.contributed) == 0; }
+  /// The children that hold a slot for the fragment: some rank below them has contributed (P10).
+  RankSet present(const Slot& slot) const { return children_above(slot.contributed); }
+  /// P7, P9: whether how the slot stands is for the parent to say.
+  bool asks_above(const Slot& slot) const;
 
   SessionConfig config;
-  std::vector<Port> ports;  // by rank
-  RankSet bound = 0;        // ranks that have a port
+  RankSet members = 0;          // the ranks below this switch
+  RankSet children = 0;         // by name
+  std::vector<Child> child_of;  // by rank below
+  std::vector<Port> ports;      // by name of the child
+  RankSet bound = 0;            // children that have a port
+  std::optional<Port> parent;   // once it is bound
   std::vector<Program> programs;
   std::map<DescriptorHash, std::uint32_t> by_hash;
   std::vector<std::optional<LaneState>> lanes;

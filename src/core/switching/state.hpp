@@ -1,6 +1,7 @@
 // core/switching/state.hpp — the switch behind its interface, and the queue of what it will send.
 // Each step of a packet's way through it stands in a file of its own: admit.cpp (P13),
-// contribute.cpp (P5, P6, P8, P10, P12), repeat.cpp (P7, P10, P11, P16), transmit.cpp.
+// contribute.cpp (P5, P6, P8, P10, P12), repeat.cpp (P7, P10, P11, P16), tree.cpp (P9),
+// transmit.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +17,28 @@ namespace cais::switching {
 /// A packet to send. Kept packets are named, not pointed at: should their slot have been recycled
 /// before the entry's turn comes, nobody waits for the packet any more.
 struct Outgoing {
+  static constexpr std::size_t note_bytes_max = wire::mismatch_bytes;
+  static_assert(note_bytes_max >= wire::want_bytes && note_bytes_max >= wire::stamp_bytes);
+
   enum class Content : std::uint8_t {
     nothing,  // its session has been closed
-    header,   // done, nak, waiting: `header` alone
-    stamped,  // waiting, for a question: `header` and `stamp`
-    refusal,  // mismatch: `header` and the session's Refusal
+    header,   // done, nak, waiting, an empty contribution: `header` alone
+    note,     // waiting for a question, want, mismatch: `header` and `note`
     denial,   // no_session: `bytes` alone, to `port`
-    result,   // the slot's result
+    result,   // the slot's result; on the way up: its partial
     payload,  // the payload that the slot keeps of `header.rank`
   };
   Content content = Content::nothing;
-  RankSet targets = 0;
+  bool up = false;            // to the parent
+  RankSet targets = 0;        // children
   std::uint32_t session = 0;  // index in SwitchState::sessions
   Port port{};                // of a denial: whoever asks has no session here
-  wire::Header header;        // of results and payloads: lane, seq and rank only
+  wire::Header header;        // of results and payloads on their way down: lane, seq and rank only
   std::array<std::byte, wire::header_bytes> bytes{};  // the header, once it is polled
-  std::array<std::byte, wire::stamp_bytes> stamp{};
+  std::array<std::byte, note_bytes_max> note{};
+  std::uint8_t note_bytes = 0;
+
+  void attach(std::span<const std::byte> what);
 };
 
 /// First in, first out, bounded. Entries that were polled stay where they are until the next push.
@@ -67,6 +74,9 @@ struct Arrival {
   Session* session = nullptr;
   std::uint32_t session_index = 0;
   LaneState* lane = nullptr;
+  bool from_above = false;  // from the parent
+  Rank child{};             // otherwise: who brought it, and the ranks below that
+  RankSet below = 0;
 };
 
 struct Switch::State {
@@ -81,10 +91,12 @@ struct Switch::State {
   Drop join_slot(const Slot& slot, Arrival& arrival);
   Drop violated(const Arrival& arrival);
   Drop mismatched(const Slot& slot, const Arrival& arrival);
+  Drop refuse(const Arrival& arrival, const wire::Mismatch& mismatch);
   void keep(Kept& kept, Arrival& arrival);
   void add(Slot& slot, Arrival& arrival, const Program& program);
   void reduce(Slot& slot, const Arrival& arrival, const Program& program);
-  void pass_on(Slot& slot, Arrival& arrival, const Program& program);
+  void sum(Slot& slot, const Arrival& arrival, const Program& program);
+  void pass_on(Slot& slot, Arrival& arrival, const Program& program, RankSet contributed_before);
   void finish(Slot& slot, const Arrival& arrival);
 
   // repeat.cpp
@@ -92,6 +104,19 @@ struct Switch::State {
   Drop want(const Arrival& arrival);
   Drop refuse_again(const Arrival& arrival);
   void note_gap(const Arrival& arrival);
+
+  // tree.cpp
+  Drop mismatch_below(const Arrival& arrival);
+  Drop take_from_above(Arrival& arrival);
+  Drop take_result(Arrival& arrival);
+  Drop take_sum(Slot& slot, const Arrival& arrival);
+  Drop take_payload(Slot& slot, Arrival& arrival);
+  Drop take_done(const Arrival& arrival);
+  Drop take_nak(const Arrival& arrival);
+  Drop take_waiting(const Arrival& arrival);
+  void ask_above(const Slot& slot, const Arrival& arrival, RankSet absent, wire::Stamp stamp);
+  void send_up(const Slot& slot, const Arrival& arrival, Rank whose);
+  bool send_up_again(const Slot& slot, const Arrival& arrival, RankSet lacked);
 
   // transmit.cpp
   void send_result(const Slot& slot, const Arrival& arrival, RankSet targets);
@@ -102,8 +127,11 @@ struct Switch::State {
   void send_denial(const Arrival& arrival, Port port);
   void send_refusal(const Arrival& arrival, RankSet targets);
   void mark_as_result(const Slot& slot, const Arrival& arrival, Rank whose);
+  Outgoing control(const Arrival& arrival, wire::Kind kind, Seq seq, RankSet targets) const;
+  Outgoing upward(const Arrival& arrival, wire::Kind kind, Seq seq, Rank rank) const;
   bool poll(Transmit& out);
   bool fill(Outgoing& entry, Session& session, Transmit& out);
+  bool fill_kept(Outgoing& entry, Session& session, Transmit& out);
   void push(const Outgoing& entry);
 
   // manage.cpp

@@ -74,7 +74,9 @@ Drop Switch::State::receive(Port port, Packet packet) {
   Arrival arrival;
   arrival.packet = std::move(packet);
   if (const Drop drop = admit(port, arrival); drop != Drop::none) return drop;
-  if (arrival.session->refusal) return refuse_again(arrival);
+  if (arrival.session->refusal) return arrival.from_above ? Drop::mismatch : refuse_again(arrival);
+  if (arrival.from_above) return take_from_above(arrival);
+  if (arrival.header.kind == wire::Kind::mismatch) return mismatch_below(arrival);
   return arrival.header.kind == wire::Kind::want ? want(arrival) : contribute(arrival);
 }
 

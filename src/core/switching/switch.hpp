@@ -4,6 +4,7 @@
 //
 //   open/define/bind/close   the management interface: sessions, descriptors, and from where ranks
 //                            speak
+//                            speak; in a tree also where the switch stands, and its parent (P9)
 //   fence/resume             another epoch of a session (P15, P17)
 //   receive(port, packet)    takes one packet; its buffer is kept until its slot has been summed
 //   poll_transmit(out)       the next packet to send, until there is none; what it points at stays
@@ -18,6 +19,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/buffer.hpp"
 #include "base/result.hpp"
@@ -36,6 +38,17 @@ namespace cais::switching {
 /// Where a packet came from, and where answers go. The runtime maps it to a socket address.
 using Port = Strong<struct PortTag, std::uint32_t>;
 
+/// Ranks, as a bitmap: bit r stands for rank r.
+using RankSet = std::uint64_t;
+
+/// P9: where a switch stands in the tree of a session. As it is, alone: above all ranks, with
+/// nobody above itself. Every child is named by the least of the ranks below it.
+struct TreePlace {
+  std::uint8_t level = 1;         // 1: its children are ranks; n: switches of level n − 1
+  bool has_parent = false;        // then nothing is finished before the parent says so
+  std::vector<RankSet> children;  // the ranks below each; empty: every rank is a child
+};
+
 struct SessionConfig {
   SessionId session;
   Epoch epoch;
@@ -46,9 +59,11 @@ struct SessionConfig {
   std::uint32_t payload_bytes_max;  // of one fragment
   std::uint64_t tag_seed;
   Seq first_seq{};  // where each lane begins to count
+  TreePlace place{};
 };
 
-/// One packet to one or more ranks of a session. Header bytes are ready to send.
+/// One packet to one or more children of a session, or to its parent. Header bytes are ready to
+/// send.
 struct Transmit {
   std::span<const std::byte> header;
   std::span<const std::byte> payload;
@@ -111,8 +126,11 @@ class Switch {
   Result<void> open(const SessionConfig& config);
   /// P14. Lowers the descriptor to a plan and keeps it; again with the same bytes is a no-op.
   Result<void> define(SessionId session, const wire::CommDescriptor& descriptor);
-  /// From now on `rank` speaks from `port` alone (P13) and results for it go there.
+  /// From now on `rank`, or the switch that it is below, speaks from `port` alone (P13) and results
+  /// for it go there.
   Result<void> bind(SessionId session, Rank rank, Port port);
+  /// The same for the parent.
+  Result<void> bind_parent(SessionId session, Port port);
   /// P15: takes nothing of the session's earlier epochs any more, and nothing of `epoch` before
   /// resume(). Lanes and what waits to be sent come back; programs and ports stay. Again is a
   /// no-op. invalid_argument: no such session, or an epoch that is older.

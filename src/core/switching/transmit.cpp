@@ -1,4 +1,5 @@
 // What the switch sends: entries are queued as packets are taken, and become packets when polled.
+#include <algorithm>
 #include <bit>
 
 #include "core/switching/state.hpp"
@@ -31,7 +32,16 @@ namespace {
 
 constexpr std::uint32_t no_session = ~std::uint32_t{0};  // Outgoing::session of a denial
 
-Outgoing control(const Arrival& arrival, wire::Kind kind, Seq seq, RankSet targets) {
+}  // namespace
+
+void Outgoing::attach(std::span<const std::byte> what) {
+  content = Content::note;
+  std::copy(what.begin(), what.end(), note.begin());
+  note_bytes = static_cast<std::uint8_t>(what.size());
+}
+
+Outgoing Switch::State::control(const Arrival& arrival, wire::Kind kind, Seq seq,
+                                RankSet targets) const {
   Outgoing entry;
   entry.content = Outgoing::Content::header;
   entry.targets = targets;
@@ -45,7 +55,14 @@ Outgoing control(const Arrival& arrival, wire::Kind kind, Seq seq, RankSet targe
   return entry;
 }
 
-}  // namespace
+/// To the parent, in the name of a rank below.
+Outgoing Switch::State::upward(const Arrival& arrival, wire::Kind kind, Seq seq, Rank rank) const {
+  Outgoing entry = control(arrival, kind, seq, 0);
+  entry.up = true;
+  entry.header.rank = rank;
+  entry.header.level = arrival.session->config.place.level;
+  return entry;
+}
 
 void Switch::State::push(const Outgoing& entry) {
   if (!outgoing.push(entry)) ++counters.transmits_lost;
@@ -85,27 +102,26 @@ void Switch::State::send_done(const Slot& slot, const Arrival& arrival, RankSet 
 }
 
 void Switch::State::send_nak(const Arrival& arrival, Seq first, std::uint32_t count) {
-  Outgoing entry = control(arrival, wire::Kind::nak, first, only(arrival.rank()));
+  Outgoing entry = control(arrival, wire::Kind::nak, first, only(arrival.child));
   entry.header.chunk = count;
   push(entry);
   ++counters.naks_sent;
 }
 
-/// P16: the switch lives, and these ranks have not contributed.
+/// P16: the switch lives, and these ranks have not contributed. Who asked stands in the header, so
+/// that the answer finds its way down a tree.
 void Switch::State::send_waiting(const Slot& slot, const Arrival& arrival,
                                  std::optional<wire::Stamp> stamp) {
-  Outgoing entry = control(arrival, wire::Kind::waiting, slot.seq, only(arrival.rank()));
-  wire::name_ranks(entry.header, arrival.session->everyone() & ~slot.contributed);
-  if (stamp) {
-    entry.content = Outgoing::Content::stamped;
-    entry.stamp = wire::serialize(*stamp);
-  }
+  Outgoing entry = control(arrival, wire::Kind::waiting, slot.seq, only(arrival.child));
+  entry.header.rank = arrival.rank();
+  wire::name_ranks(entry.header, arrival.session->members & ~slot.contributed);
+  if (stamp) entry.attach(wire::serialize(*stamp));
   push(entry);
 }
 
 void Switch::State::send_refusal(const Arrival& arrival, RankSet targets) {
   Outgoing entry = control(arrival, wire::Kind::mismatch, arrival.session->refusal->seq, targets);
-  entry.content = Outgoing::Content::refusal;
+  entry.attach(arrival.session->refusal->payload);
   entry.header.lane = arrival.session->refusal->lane;
   entry.header.descriptor = arrival.session->refusal->descriptor;
   push(entry);
@@ -128,6 +144,7 @@ void Switch::State::mark_as_result(const Slot& slot, const Arrival& arrival, Ran
   wire::Header header = arrival.header;
   header.kind = wire::Kind::result;
   header.rank = whose;
+  header.level = 0;
   header.chunk = slot.chunk;
   header.offset = slot.offset;
   header.flags = slot.state == Slot::State::finished ? wire::flag_finished : std::uint8_t{0};
@@ -138,37 +155,46 @@ void Switch::State::mark_as_result(const Slot& slot, const Arrival& arrival, Ran
 
 /// Header and payload of an entry; false when its slot has been recycled.
 bool Switch::State::fill(Outgoing& entry, Session& session, Transmit& out) {
-  using Content = Outgoing::Content;
-  if (entry.content == Content::header || entry.content == Content::stamped ||
-      entry.content == Content::refusal) {
-    out.payload = {};
-    if (entry.content == Content::stamped) out.payload = entry.stamp;
-    if (entry.content == Content::refusal) out.payload = session.refusal->payload;
-    wire::serialize(entry.header, out.payload, session.config.tag_seed, entry.bytes);
-    out.header = entry.bytes;
-    return true;
+  if (entry.content == Outgoing::Content::result || entry.content == Outgoing::Content::payload) {
+    return fill_kept(entry, session, out);
   }
+  out.payload = std::span<const std::byte>(entry.note).first(entry.note_bytes);
+  wire::serialize(entry.header, out.payload, session.config.tag_seed, entry.bytes);
+  out.header = entry.bytes;
+  return true;
+}
+
+/// What a slot keeps has the header of a result; on the way up it gets another one, and is wanted
+/// only as long as the slot is open.
+bool Switch::State::fill_kept(Outgoing& entry, Session& session, Transmit& out) {
   LaneState& lane = *session.lane(entry.header.lane);
   Slot& slot = lane.slot(entry.header.seq);
-  if (!slot.holds(entry.header.seq)) return false;
+  if (!slot.holds(entry.header.seq) || (entry.up && slot.state != Slot::State::open)) return false;
+  const Program& program = session.programs[slot.program];
   const std::byte* packet = nullptr;
-  if (entry.content == Content::result) {
+  std::size_t bytes = program.plan.fragment_bytes;
+  if (entry.content == Outgoing::Content::result) {
     if (slot.result == CellPool::none) return false;
     packet = lane.cells.at(slot.result);
+    if (entry.up && slot.final == 0) bytes = program.output_bytes;
   } else {
     const Kept& kept = lane.kept(slot, entry.header.rank);
     if (kept.empty()) return false;
     packet = lane.bytes(kept);
   }
   out.header = {packet, wire::header_bytes};
-  out.payload = {packet + wire::header_bytes, session.programs[slot.program].plan.fragment_bytes};
+  out.payload = {packet + wire::header_bytes, bytes};
+  if (entry.up) {
+    wire::serialize(entry.header, out.payload, session.config.tag_seed, entry.bytes);
+    out.header = entry.bytes;
+  }
   return true;
 }
 
-/// Ranks that follow each other in the list of ports are served by one Transmit.
+/// Children that follow each other in the list of ports are served by one Transmit.
 bool Switch::State::poll(Transmit& out) {
   for (Outgoing* entry = outgoing.front(); entry != nullptr; entry = outgoing.front()) {
-    if (entry->content == Outgoing::Content::nothing || entry->targets == 0) {
+    if (entry->content == Outgoing::Content::nothing || (entry->targets == 0 && !entry->up)) {
       outgoing.pop();
       continue;
     }
@@ -178,9 +204,14 @@ bool Switch::State::poll(Transmit& out) {
       return true;
     }
     Session& session = *sessions[entry->session];
-    if (!fill(*entry, session, out)) {
+    if ((entry->up && !session.parent) || !fill(*entry, session, out)) {
       outgoing.pop();
       continue;
+    }
+    if (entry->up) {
+      out.ports = {&*session.parent, 1};
+      outgoing.pop();
+      return true;
     }
     const int first = std::countr_zero(entry->targets);
     const int run = std::countr_one(entry->targets >> first);
