@@ -41,8 +41,13 @@ Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_
   config.tag_seed = rng.next();
   config.first_seq = Seq(0u - static_cast<std::uint32_t>(scenario.wrap));
 
+  Rng of_tree = numbers(scenario.seed, Purpose::tree, index << 32 | which_life);
+  tree =
+      std::make_unique<Tree>(Tree::random(of_tree, scenario.levels, scenario.leaves, shape.ranks));
+  // Partials of halves are twice as long.
+  if (scenario.levels > 1) config.payload_bytes_max *= 2;
   for (std::uint64_t op = 0; op < scenario.ops; ++op) {
-    jobs.push_back(make_job(rng, random_spec(rng, shape), op));
+    jobs.push_back(make_job(rng, random_spec(rng, shape), op, *tree));
   }
   std::vector<const Job*> all;
   for (const Job& job : jobs) all.push_back(&job);
@@ -50,12 +55,12 @@ Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_
   if (index == 0 && scenario.mismatch != 0 && shape.ranks > 1) {
     CAIS_CHECK(scenario.ops > 0);
     const std::uint64_t op = rng.below(scenario.ops);
-    jobs.push_back(make_job(rng, another_spec(rng, shape, jobs[op]), op));
+    jobs.push_back(make_job(rng, another_spec(rng, shape, jobs[op]), op, *tree));
     calls[rng.below(shape.ranks)][op] = &jobs.back();
   }
   script = std::make_unique<Script>(config.lanes, config.window_fragments, config.first_seq,
                                     std::move(calls));
-  oracle = std::make_unique<Oracle>(*script);
+  oracle = std::make_unique<Oracle>(*script, *tree);
   for (std::size_t lane = 0; lane < config.lanes; ++lane) {
     services.push_back(Service{lane % scenario.switches, config.epoch});
   }
@@ -73,6 +78,13 @@ std::uint64_t Group::lanes_served(std::uint64_t of_switch) const {
     if (services[lane] && services[lane]->machine == of_switch) served |= 1ull << lane;
   }
   return served;
+}
+
+switching::SessionConfig Group::config_at(std::size_t plane, std::size_t node) const {
+  switching::SessionConfig at = config;
+  at.lanes_served = lanes_served(plane);
+  at.place = tree->place(node);
+  return at;
 }
 
 void Group::withdraw(std::size_t of_switch) {

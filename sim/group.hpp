@@ -44,11 +44,15 @@ struct Group {
     Epoch epoch;
   };
 
-  switching::SessionConfig config;
-  bool retains;  // its agents
+  /// What the session is at a switch of the plane.
+  switching::SessionConfig config_at(std::size_t plane, std::size_t node) const;
+
+  switching::SessionConfig config;  // but for what differs between switches
+  bool retains;                     // its agents
   std::uint64_t life;
   Rng rng;
   std::deque<Job> jobs;
+  std::unique_ptr<Tree> tree;  // the same in each plane
   std::unique_ptr<Script> script;
   std::unique_ptr<Oracle> oracle;
   std::vector<Member> members;                   // by rank

@@ -27,28 +27,6 @@ control::SwitchNumber number_of(std::size_t which) {
 
 }  // namespace
 
-/// The session at a switch that lives, with all that the management knows of it (P14).
-void World::open_at(std::size_t which, Group& group, Epoch epoch) {
-  SwitchProcess& node = *switches_[which];
-  switching::SessionConfig config = group.config;
-  config.epoch = epoch;
-  config.lanes_served = group.lanes_served(which);
-  if (auto opened = node.machine.open(config); !opened) fail(opened.error().message);
-  for (const auto& descriptor : group.described) {
-    if (auto defined = node.machine.define(group.id(), descriptor); !defined) {
-      fail("P14: " + defined.error().message);
-    }
-  }
-  const std::uint64_t first = (group.id().value - 1) * ranks_max;
-  for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
-    const auto port = static_cast<std::uint32_t>(first + r);
-    if (auto bound = node.machine.bind(group.id(), Rank(r), switching::Port(port)); !bound) {
-      fail(bound.error().message);
-    }
-  }
-  node.members.insert_or_assign(group.id(), Member(epoch, node.newest));
-}
-
 /// When a switch is down, the first thing that the session needs is another epoch.
 void World::put_under_control(Group& group) {
   if (stewards_.empty()) return;  // whoever takes over will find it

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/tree.hpp"
 #include "sim/workload.hpp"
 #include "wire/header.hpp"
 
@@ -57,28 +58,43 @@ class Script {
   std::vector<std::shared_ptr<const Table>> tables_;  // by rank
 };
 
+/// Whether `payload` is `bytes` from `offset` on, padded with zeros (I3).
+bool is_fragment(std::span<const std::byte> payload, const nir::TensorBytes& bytes,
+                 std::uint64_t offset, const nir::Plan& plan, std::uint32_t real);
+
 class Oracle {
  public:
-  explicit Oracle(const Script& script);
+  /// Both outlive it.
+  Oracle(const Script& script, const Tree& tree);
 
   /// P1, P2: a rank puts a contribution or a want on the wire.
   void rank_sends(Rank rank, const wire::Header& header, std::span<const std::byte> payload);
   /// P17: the switch that serves the lane from now on begins another epoch there.
   /// Whether not all that the last one began with has been finished again.
   bool begins(Lane lane, Seq from);
-  /// The switch took a contribution that it had not.
-  void switch_takes(Rank rank, Lane lane, Seq seq);
-  /// P7, P8, P10–P12, P16, I1, I3: the switch puts a packet for `to` on the wire.
-  void switch_sends(Rank to, const wire::Header& header, std::span<const std::byte> payload);
+  /// Switch `which` took a contribution that it had not.
+  void switch_takes(std::size_t which, const wire::Header& header);
+  /// P9: it took what its parent sent.
+  void switch_hears(std::size_t which, const wire::Header& header);
+  /// P7, P8, P10–P12, P16, I1, I3: it puts a packet on the wire, for a rank, for a switch below it,
+  /// for its parent (P9).
+  void switch_sends(std::size_t which, Rank to, const wire::Header& header,
+                    std::span<const std::byte> payload);
+  void switch_sends_down(std::size_t which, std::size_t to, const wire::Header& header,
+                         std::span<const std::byte> payload);
+  void switch_sends_up(std::size_t which, const wire::Header& header,
+                       std::span<const std::byte> payload);
   /// I2: rank's collective number `op` is said to be done. (That its output is right is for whoever
   /// owns the memory to see.)
   void rank_is_done(Rank rank, std::uint64_t op);
   /// P12. `submitted`: how many of its collectives the rank had begun.
   void rank_is_refused(Rank rank, const agent::Mismatched& told, std::size_t submitted);
 
-  bool contributed(Rank rank, Lane lane, Seq seq) const;
-  /// I5: slots that hold some contributions but not all, in the lanes of `lanes_served`.
-  std::size_t open_slots(std::uint64_t lanes_served) const;
+  /// Whether the switch has the contribution of `rank`, or one that it is part of.
+  bool contributed(std::size_t which, Rank rank, Lane lane, Seq seq) const;
+  /// I5: slots of the switch that hold some contributions and are not finished, in the lanes of
+  /// `lanes_served`.
+  std::size_t open_slots(std::size_t which, std::uint64_t lanes_served) const;
   std::uint64_t done(Rank rank) const { return done_[rank.value]; }
   bool refused(Rank rank) const { return (refused_ >> rank.value & 1) != 0; }
   /// Whether all ranks have done all that they call, or all were refused.
@@ -89,25 +105,46 @@ class Oracle {
   void complain(std::string what);
 
  private:
+  /// Of one switch.
   struct LaneState {
     std::vector<std::uint64_t> contributed;  // by index of the seq: bit r for rank r
-    std::vector<bool> ever_finished;         // by index: in this epoch or an earlier one
+    std::vector<bool> closed;                // by index: it holds that the fragment is finished
+    std::vector<bool> ever_finished;         // at the root: in this epoch or an earlier one
     std::size_t begin = 0;                   // of the epoch
-    std::size_t finished = 0;                // all before it have all contributions
+    std::size_t finished = 0;                // at the root: all before it have all contributions
     std::size_t open = 0;
   };
+  /// Who a packet goes to: one rank, or the ranks below a switch.
+  struct Receiver {
+    std::uint64_t ranks;
+    std::string name;
+  };
+  LaneState& lane(std::size_t which, Lane of) { return lanes_[which][of.value]; }
+  const LaneState& lane(std::size_t which, Lane of) const { return lanes_[which][of.value]; }
+  const LaneState& at_root(Lane of) const { return lane(tree_->root(), of); }
+  std::uint64_t taken(std::size_t which, Lane of, Seq seq) const;
   bool finished(Lane lane, Seq seq) const;
   bool ever_finished(Lane lane, Seq seq) const;
+  void close(std::size_t which, Lane of, Seq seq);
+  void check_down(std::size_t which, const Receiver& to, const wire::Header& header,
+                  std::span<const std::byte> payload);
   void check_contribution(Rank rank, const Job& job, const Script::Place& place,
                           const wire::Header& header, std::span<const std::byte> payload);
-  void check_result(Rank to, const wire::Header& header, std::span<const std::byte> payload);
-  void check_done(Rank to, const wire::Header& header);
-  void check_mismatch(const wire::Mismatch& told, const wire::Header& header);
+  void check_partial(std::size_t which, const Job& job, const wire::Header& header,
+                     std::span<const std::byte> payload);
+  void check_passed_up(std::size_t which, const Job& job, const Script::Place& place,
+                       const wire::Header& header, std::span<const std::byte> payload);
+  void check_result(std::size_t which, const Receiver& to, const wire::Header& header,
+                    std::span<const std::byte> payload);
+  void check_done(const Receiver& to, const wire::Header& header);
+  void check_waiting(std::size_t which, const Receiver& to, const wire::Header& header);
+  void check_mismatch(const wire::Header& header, std::span<const std::byte> payload);
 
   const Script* script_;
+  const Tree* tree_;
   std::uint64_t everyone_;
-  std::vector<LaneState> lanes_;
-  std::vector<std::uint64_t> done_;  // by rank
+  std::vector<std::vector<LaneState>> lanes_;  // by switch
+  std::vector<std::uint64_t> done_;            // by rank
   std::uint64_t refused_ = 0;
   struct Where {
     Lane lane;

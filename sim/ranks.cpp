@@ -49,6 +49,7 @@ void World::describe(RankProcess& node, std::size_t op) {
   Instant known = std::max(timeline_.now(), node.paused_until);
   group.described.push_back(group.script->calls(node.rank)[op]->descriptor);
   for (const auto& each : switches_) {
+    if (!group.tree->uses(each->node)) continue;
     const Instant comes = std::max(timeline_.now() + delay(), each->paused_until);
     known = std::max(known, comes);
     timeline_.at(comes, [this, &group, &machine = *each,
@@ -162,16 +163,17 @@ void World::send_to_switch(RankProcess& node, const agent::Transmit& out) {
   if ((header.flags & wire::flag_final) != 0) report_.reach(Probe::sum_contributed);
   const auto place = group.script->place(node.rank, header.lane, header.seq);
   if (place && place->op < group.oracle->done(node.rank)) report_.reach(Probe::done_op_asked_for);
-  const std::size_t which = node.servers[header.lane.value].value;
+  const std::size_t plane = node.servers[header.lane.value].value;
+  const std::size_t which = at_node(plane, group.tree->leaf_of(node.rank));
   if (impostor_.below(1'000'000) < scenario_.impostor && timeline_.now() < safe_until_) {
     ++network_.faults()[static_cast<std::size_t>(Fault::impostor)];
     carry(
-        link(endpoint(node), which, true), packet,
+        link(endpoint(node), plane, true), packet,
         [this, which](const Delivery& arrived) { switch_receives(which, arrived); },
         endpoint(node) + static_cast<std::uint32_t>(ranks_.size()));
   }
   carry(
-      link(endpoint(node), which, true), std::move(packet),
+      link(endpoint(node), plane, true), std::move(packet),
       [this, which](const Delivery& arrived) { switch_receives(which, arrived); }, endpoint(node));
 }
 
@@ -200,7 +202,7 @@ void World::take_event(RankProcess& node, const agent::Event& event) {
     group.oracle->rank_is_refused(node.rank, told, group.members[node.rank.value].submitted);
     take_complaint(group);
     group.members[node.rank.value].ended = true;
-    if (switches_.size() > 1 || scenario_.controlled != 0) end_by_management(group, told);
+    if (scenario_.switches > 1 || scenario_.controlled != 0) end_by_management(group, told);
   }
   close_when_over(group);
 }

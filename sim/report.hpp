@@ -31,22 +31,28 @@ enum class Probe : std::uint8_t {
   refused_by_management,  // P12: a rank heard of it from another one
   damage_at_switch,       // a packet with a wrong tag, or none
   damage_at_rank,
-  foreign_session,    // a packet of a session that is closed
-  foreign_epoch,      // a packet of an earlier life of the session
-  taken_in_batches,   // a switch took several packets before it sent any
-  kept_in_buffers,    // a contribution was kept where it came in
-  resumed,            // P17: a session went on in another epoch
-  resumed_again,      // before all that went out again was settled
-  sum_contributed,    // P17: a rank contributed a sum of an earlier epoch
-  done_op_asked_for,  // P4: and its op was done by then
-  moved,              // a lane went to another switch
-  stranded,           // no switch was left for a while
-  denied,             // P16: a switch said that it has no such session
-  order_refused,      // P15: by a machine that has heard of a newer lease
-  epoch_overtaken,    // P15: a machine was in a newer epoch than ordered
-  forsaken,           // P15: a switch served an epoch that all others had left
-  superseded,         // a controller heard of a newer one
-  rank_died,          // P19: all ranks of a session heard of it
+  foreign_session,      // a packet of a session that is closed
+  foreign_epoch,        // a packet of an earlier life of the session
+  taken_in_batches,     // a switch took several packets before it sent any
+  kept_in_buffers,      // a contribution was kept where it came in
+  resumed,              // P17: a session went on in another epoch
+  resumed_again,        // before all that went out again was settled
+  sum_contributed,      // P17: a rank contributed a sum of an earlier epoch
+  done_op_asked_for,    // P4: and its op was done by then
+  moved,                // a lane went to another switch
+  stranded,             // no switch was left for a while
+  denied,               // P16: a switch said that it has no such session
+  order_refused,        // P15: by a machine that has heard of a newer lease
+  epoch_overtaken,      // P15: a machine was in a newer epoch than ordered
+  forsaken,             // P15: a switch served an epoch that all others had left
+  superseded,           // a controller heard of a newer one
+  rank_died,            // P19: all ranks of a session heard of it
+  three_levels,         // P9: a partial went up from the second of three levels of switches
+  asked_above,          // P7, P9: a question went on to the parent
+  answered_from_above,  // P9: a parent's answer to one came
+  nak_from_above,       // P11 between switches
+  mismatch_told_above,  // P12: a mismatch found below the root
+  stale_from_above,     // what a parent sent came when the slot was finished, or taken anew
   count_,
 };
 const char* to_string(Probe probe);

@@ -14,6 +14,8 @@ constexpr Knob all_knobs[] = {
     {"ranks", &Scenario::ranks, 1, 64},
     {"lanes", &Scenario::lanes, 1, 64},
     {"switches", &Scenario::switches, 1, switches_max},
+    {"levels", &Scenario::levels, 1, 3},
+    {"leaves", &Scenario::leaves, 1, leaves_max},
     {"rank_crashes", &Scenario::rank_crashes, 0, 100},
     {"controller_crashes", &Scenario::controller_crashes, 0, 100},
     {"switch_cut_offs", &Scenario::switch_cut_offs, 0, 1000},
@@ -97,7 +99,11 @@ Scenario scenario_of(std::uint64_t seed) {
   s.rank_pauses = rng.below(4);
   s.switch_pauses = rng.below(3);
   s.impostor = rng.chance(0.5) ? 0 : rate(rng);
-  if (rng.chance(0.5)) return s;
+  if (rng.chance(0.5)) {
+    s.levels = 1 + rng.below(3);
+    s.leaves = s.levels == 1 ? 1 : 1 + rng.below(4);
+    return s;
+  }
   s.controlled = 1;
   s.control_loss = rate(rng);
   s.control_doubled = rate(rng);

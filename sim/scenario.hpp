@@ -14,6 +14,7 @@
 namespace cais::sim {
 
 inline constexpr std::uint64_t switches_max = 8;
+inline constexpr std::uint64_t leaves_max = 8;
 
 struct Scenario {
   std::uint64_t seed = 1;
@@ -23,7 +24,9 @@ struct Scenario {
   std::uint64_t lives = 1;  // how often each session is opened, each time in the next epoch
   std::uint64_t ranks = 2;
   std::uint64_t lanes = 1;
-  std::uint64_t switches = 1;    // switch i serves the lanes l with l mod switches = i
+  std::uint64_t switches = 1;  // switch i serves the lanes l with l mod switches = i
+  std::uint64_t levels = 1;  // more: in place of each switch there is a tree of so many levels (P9)
+  std::uint64_t leaves = 1;  // of such a tree, whose ranks they share by chance
   std::uint64_t window = 16;     // fragments
   std::uint64_t payload = 64;    // bytes
   std::uint64_t ops = 4;         // that each rank calls
@@ -83,7 +86,8 @@ enum class Purpose : std::uint64_t {
   fault,
   sample,
   control,
-  impostor
+  impostor,
+  tree
 };
 Rng numbers(std::uint64_t seed, Purpose purpose, std::uint64_t index = 0);
 

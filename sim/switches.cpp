@@ -25,13 +25,56 @@ std::string named(Drop drop, const wire::Header& header) {
   return std::string(switching::to_string(drop)) + ": " + wire::to_string(header);
 }
 
+bool comes_down(wire::Kind kind) {
+  return kind != wire::Kind::contribution && kind != wire::Kind::want;
+}
+
 }  // namespace
 
-/// What a switch may take without becoming another one: what it drops (P13), what it has (I6), and
-/// questions.
+/// What a switch may take without becoming another one: what it drops (P13), what it has (I6),
+/// questions, and what its parent says of them.
 bool World::changes_nothing(Drop drop, const wire::Header& header, bool was_there) const {
   if (drop == Drop::mismatch) return false;
-  return drop != Drop::none || was_there || header.kind == wire::Kind::want;
+  return drop != Drop::none || was_there || header.kind == wire::Kind::want ||
+         header.kind == wire::Kind::nak || header.kind == wire::Kind::waiting;
+}
+
+/// The session at a switch that lives, with all that the management knows of it (P14).
+void World::open_at(std::size_t which, Group& group, Epoch epoch) {
+  SwitchProcess& node = *switches_[which];
+  switching::SessionConfig config = group.config_at(node.plane, node.node);
+  config.epoch = epoch;
+  if (auto opened = node.machine.open(config); !opened) fail(opened.error().message);
+  for (const auto& descriptor : group.described) {
+    if (auto defined = node.machine.define(group.id(), descriptor); !defined) {
+      fail("P14: " + defined.error().message);
+    }
+  }
+  bind_at(which, group);
+  node.members.insert_or_assign(group.id(), control::Member(epoch, node.newest));
+}
+
+/// P9: a switch knows where its children speak from, and its parent.
+void World::bind_at(std::size_t which, const Group& group) {
+  SwitchProcess& here = *switches_[which];
+  const auto check = [this](const Result<void>& done) {
+    if (!done) fail(done.error().message);
+  };
+  const Tree::Node& place = group.tree->node(here.node);
+  if (place.parent) {
+    const std::uint32_t parent = endpoint_of(at_node(here.plane, *place.parent));
+    check(here.machine.bind_parent(group.id(), switching::Port(parent)));
+  }
+  for (const std::size_t child : group.tree->switches_below(here.node)) {
+    check(here.machine.bind(group.id(), least(group.tree->node(child).members),
+                            switching::Port(endpoint_of(at_node(here.plane, child)))));
+  }
+  const std::uint64_t first = (group.id().value - 1) * ranks_max;
+  for (std::uint16_t r = 0; place.level == 1 && r < group.config.ranks; ++r) {
+    if ((place.members >> r & 1) == 0) continue;
+    const auto port = static_cast<std::uint32_t>(first + r);
+    check(here.machine.bind(group.id(), Rank(r), switching::Port(port)));
+  }
 }
 
 /// The group that the switch serves in the lane and epoch of the packet.
@@ -41,7 +84,9 @@ Group* World::served(std::size_t which, const wire::Header& header) {
   Group& group = *groups_[index];
   if (header.lane.value >= group.services.size()) return nullptr;
   const auto& service = group.services[header.lane.value];
-  const bool here = service && service->machine == which && service->epoch == header.epoch;
+  const SwitchProcess& node = *switches_[which];
+  const bool here = service && service->machine == node.plane && service->epoch == header.epoch &&
+                    group.tree->uses(node.node);
   return here ? &group : nullptr;
 }
 
@@ -61,9 +106,10 @@ void World::switch_receives(std::size_t which, const Delivery& packet) {
   wire::parse(*packet.bytes, header);
   if (node.forsaken.contains(header.session)) return forsaken_receives(which, packet);
   Group* group = served(which, header);
-  const bool was_there = group != nullptr && header.rank.value < group->config.ranks &&
-                         header.lane.value < group->config.lanes &&
-                         group->oracle->contributed(header.rank, header.lane, header.seq);
+  const bool was_there =
+      group != nullptr && header.kind == wire::Kind::contribution &&
+      header.rank.value < group->config.ranks && header.lane.value < group->config.lanes &&
+      group->oracle->contributed(node.node, header.rank, header.lane, header.seq);
 
   const bool compared = compares(scenario_.window * scenario_.lanes * scenario_.ranks);
   if (compared) drain(which);
@@ -81,19 +127,7 @@ void World::switch_receives(std::size_t which, const Delivery& packet) {
   tell("switch ", which, " gets ", packet.damaged ? "a damaged " : "", header, " of endpoint ",
        packet.from, ": ", switching::to_string(drop));
 
-  if (drop == Drop::none && group != nullptr && header.kind == wire::Kind::contribution &&
-      !was_there) {
-    group->oracle->switch_takes(header.rank, header.lane, header.seq);
-    group->progress_at = timeline_.now();
-    take_complaint(*group);
-    const std::size_t index = group->script->index(header.seq);
-    if (index >= 2 * group->config.window_fragments) report_.reach(Probe::slot_reused);
-    if (header.seq.value < group->config.first_seq.value) report_.reach(Probe::seq_wrapped);
-  }
-  if (drop == Drop::none && was_there && header.kind == wire::Kind::contribution) {
-    report_.reach(Probe::repeat_answered);
-  }
-  if (drop == Drop::none && header.kind == wire::Kind::want) report_.reach(Probe::want_answered);
+  if (drop == Drop::none && group != nullptr) note_taken(which, *group, header, was_there);
   check_switch(which, packet, drop);
   if (compared && changes_nothing(drop, header, was_there)) {
     switching::Transmit out;
@@ -116,6 +150,25 @@ void World::switch_receives(std::size_t which, const Delivery& packet) {
   });
 }
 
+void World::note_taken(std::size_t which, Group& group, const wire::Header& header,
+                       bool was_there) {
+  const std::size_t node = switches_[which]->node;
+  if (header.kind == wire::Kind::want) return report_.reach(Probe::want_answered);
+  if (header.kind == wire::Kind::waiting) return report_.reach(Probe::answered_from_above);
+  if (header.kind == wire::Kind::nak) return report_.reach(Probe::nak_from_above);
+  if (was_there) return report_.reach(Probe::repeat_answered);
+  if (header.kind != wire::Kind::contribution) {
+    group.oracle->switch_hears(node, header);
+    return;
+  }
+  group.oracle->switch_takes(node, header);
+  group.progress_at = timeline_.now();
+  take_complaint(group);
+  const std::size_t index = group.script->index(header.seq);
+  if (index >= 2 * group.config.window_fragments) report_.reach(Probe::slot_reused);
+  if (header.seq.value < group.config.first_seq.value) report_.reach(Probe::seq_wrapped);
+}
+
 void World::check_switch(std::size_t which, const Delivery& packet, Drop drop) {
   const switching::Switch& machine = switches_[which]->machine;
   wire::Header header;
@@ -127,12 +180,13 @@ void World::check_switch(std::size_t which, const Delivery& packet, Drop drop) {
     return;
   }
   const Group* group = served(which, header);
-  if (packet.from >= ranks_.size()) {
+  if (packet.from >= ranks_.size() && packet.from < 2 * ranks_.size()) {
     if (drop == Drop::none || drop == Drop::mismatch)
       fail("P13: a switch takes an impostor's packet");
     return;
   }
-  const bool at_home = group != nullptr && ranks_[packet.from].group == group;
+  const bool at_home =
+      group != nullptr && (packet.from >= ranks_.size() || ranks_[packet.from].group == group);
   switch (drop) {
     case Drop::none:
       if (!readable || !at_home) fail("I4: a switch takes a packet of a session that is over");
@@ -144,7 +198,7 @@ void World::check_switch(std::size_t which, const Delivery& packet, Drop drop) {
       report_.reach(Probe::foreign_epoch);
       break;
     case Drop::stale_seq:
-      report_.reach(Probe::stale_at_switch);
+      report_.reach(comes_down(header.kind) ? Probe::stale_from_above : Probe::stale_at_switch);
       break;
     case Drop::mismatch:
       if (group == nullptr || scenario_.mismatch == 0) {
@@ -161,7 +215,7 @@ void World::check_switch(std::size_t which, const Delivery& packet, Drop drop) {
       [[fallthrough]];
     default:
       // Late packets of an earlier life are told by their epoch, before anything else.
-      fail("a switch refuses what a rank of the session sent: " + named(drop, header));
+      fail("a switch refuses what one of the session sent: " + named(drop, header));
   }
   check_slots(which);
 }
@@ -178,7 +232,7 @@ void World::drain(std::size_t which) {
   if (node.paused(timeline_.now()) || node.crashed) return;
   switching::Transmit out;
   while (node.machine.poll_transmit(out)) {
-    for (const switching::Port port : out.ports) send_to_rank(which, out, port);
+    for (const switching::Port port : out.ports) send(which, out, port);
   }
   switching::Event event;
   while (node.machine.poll_event(event)) {
@@ -189,39 +243,84 @@ void World::drain(std::size_t which) {
   }
 }
 
-void World::send_to_rank(std::size_t which, const switching::Transmit& out, switching::Port port) {
+void World::send(std::size_t which, const switching::Transmit& out, switching::Port port) {
   std::vector<std::byte> packet = joined(out.header, out.payload);
   wire::Header header;
   const bool readable = wire::parse(packet, header) == wire::ParseError::none;
   Group* group = readable ? served(which, header) : nullptr;
-  const bool denies = readable && header.kind == wire::Kind::no_session;
-  if (denies && port.value >= ranks_.size()) return;  // to an impostor
-  if (port.value >= ranks_.size()) return fail("a switch sends to a port that nobody has");
-  RankProcess& to = ranks_[port.value];
-  const auto take = [this, &to](const Delivery& arrived) { rank_receives(to, arrived); };
-  if (denies) {
+  const bool to_rank = port.value < ranks_.size();
+  if (readable && header.kind == wire::Kind::no_session) {
     if (switches_[which]->members.contains(header.session)) {
       fail("P16: a switch denies a session that it has");
     }
-    return carry(link(port.value, which, false), std::move(packet), take, port.value);
+    if (!to_rank) return;  // to an impostor, or to a switch below, which need not know
+    RankProcess& to = ranks_[port.value];
+    return carry(
+        link(port.value, switches_[which]->plane, false), std::move(packet),
+        [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, port.value);
   }
-  if (readable && switches_[which]->forsaken.contains(header.session)) {
-    return carry(link(port.value, which, false), std::move(packet), take, port.value);
+  if (readable && to_rank && switches_[which]->forsaken.contains(header.session)) {
+    RankProcess& to = ranks_[port.value];
+    return carry(
+        link(port.value, switches_[which]->plane, false), std::move(packet),
+        [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, port.value);
   }
-  if (group == nullptr || to.group != group || header.lane.value >= group->config.lanes ||
+  const std::size_t first_switch = endpoint_of(0);
+  if (!to_rank && (port.value < first_switch || port.value >= first_switch + switches_.size())) {
+    return fail("a switch sends to a port that nobody has");
+  }
+  if (group == nullptr || (to_rank && ranks_[port.value].group != group) ||
+      header.lane.value >= group->config.lanes ||
       !wire::tag_is_right(packet, group->config.tag_seed)) {
     return fail("I3: a switch sends endpoint " + std::to_string(port.value) +
                 " what is not of its session: " + wire::to_string(header));
   }
-  group->oracle->switch_sends(to.rank, header,
-                              std::span<const std::byte>(packet).subspan(wire::header_bytes));
-  take_complaint(*group);
+  if (to_rank) return send_to_rank(which, *group, header, std::move(packet), ranks_[port.value]);
+  send_to_switch(which, *group, header, std::move(packet), port.value - first_switch);
+}
+
+void World::send_to_rank(std::size_t which, Group& group, const wire::Header& header,
+                         std::vector<std::byte> packet, RankProcess& to) {
+  const SwitchProcess& here = *switches_[which];
+  group.oracle->switch_sends(here.node, to.rank, header,
+                             std::span<const std::byte>(packet).subspan(wire::header_bytes));
+  take_complaint(group);
+  count_sent(header, false);
+  tell("switch ", which, " sends rank ", to.rank.value, " of session ", group.id().value, " ",
+       header);
+  carry(
+      link(endpoint(to), here.plane, false), std::move(packet),
+      [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, endpoint_of(which));
+}
+
+/// P9: its parent, or a child.
+void World::send_to_switch(std::size_t which, Group& group, const wire::Header& header,
+                           std::vector<std::byte> packet, std::size_t to) {
+  const SwitchProcess& here = *switches_[which];
+  const SwitchProcess& there = *switches_[to];
+  if (there.plane != here.plane) return fail("P9: a switch sends to another plane");
+  const bool up = group.tree->node(here.node).parent == there.node;
+  const std::span<const std::byte> payload = std::span(packet).subspan(wire::header_bytes);
+  if (up) {
+    group.oracle->switch_sends_up(here.node, header, payload);
+  } else {
+    group.oracle->switch_sends_down(here.node, there.node, header, payload);
+  }
+  take_complaint(group);
+  count_sent(header, up);
+  tell("switch ", which, " sends switch ", to, " ", header);
+  carry(
+      link_above(up ? which : to, up), std::move(packet),
+      [this, to](const Delivery& arrived) { switch_receives(to, arrived); }, endpoint_of(which));
+}
+
+void World::count_sent(const wire::Header& header, bool up) {
   if (header.kind == wire::Kind::nak) report_.reach(Probe::nak_sent);
   if (header.kind == wire::Kind::waiting) report_.reach(Probe::waiting_sent);
   if (header.kind == wire::Kind::done && header.chunk > 1) report_.reach(Probe::done_for_many);
-  tell("switch ", which, " sends rank ", to.rank.value, " of session ", group->id().value, " ",
-       header);
-  carry(link(port.value, which, false), std::move(packet), take, port.value);
+  if (up && header.kind == wire::Kind::want) report_.reach(Probe::asked_above);
+  if (up && header.kind == wire::Kind::mismatch) report_.reach(Probe::mismatch_told_above);
+  if (header.level == 2) report_.reach(Probe::three_levels);
 }
 
 }  // namespace cais::sim

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "nir/targets/host/lower.hpp"
+#include "numeric/reduce.hpp"
 
 namespace cais::sim {
 namespace {
@@ -38,6 +39,44 @@ void place(Job& job, Rng& rng, OpKind kind, std::uint16_t rank) {
   job.submits[rank].recv = recv;
 }
 
+/// P8: what the ranks below `which` come to. Partials are in the accumulator's type; the root alone
+/// divides, and rounds.
+nir::TensorBytes sum_below(const Job& job, const Tree& tree, std::size_t which) {
+  const Tree::Node& node = tree.node(which);
+  std::vector<nir::TensorBytes> parts;
+  for (const std::size_t child : tree.switches_below(which)) {
+    parts.push_back(sum_below(job, tree, child));
+  }
+  for (std::size_t r = 0; node.level == 1 && r < job.inputs.size(); ++r) {
+    if ((node.members >> r & 1) != 0) parts.push_back(job.inputs[r]);
+  }
+  const nir::Plan& plan = job.plan;
+  const bool root = !node.parent;
+  numeric::Reduction reduction{.op = plan.reduce_op, .divisor = plan.ranks};
+  if (!root && reduction.op == ReduceOp::avg) reduction.op = ReduceOp::sum;
+  reduction.input = node.level == 1 ? plan.dtype : plan.accumulator;
+  reduction.output = root ? plan.dtype : plan.accumulator;
+  const std::size_t elements = parts[0].size() / size_of(reduction.input);
+  nir::TensorBytes sum(elements * size_of(reduction.output));
+  std::byte* out = sum.data();
+  std::vector<const std::byte*> inputs;
+  for (const nir::TensorBytes& part : parts) inputs.push_back(part.data());
+  CAIS_CHECK(numeric::reduce_reference(reduction, {&out, 1}, inputs, elements));
+  return sum;
+}
+
+/// The reference adds in the order of the ranks; a tree adds below each switch first.
+void sum_by_tree(Job& job, const Tree& tree) {
+  const nir::TensorBytes sum = sum_below(job, tree, tree.root());
+  for (std::size_t r = 0; r < job.expected.size(); ++r) {
+    nir::TensorBytes& wanted = job.expected[r];
+    if (wanted.empty()) continue;
+    const std::size_t from = job.plan.deliver == nir::Deliver::owner ? r * wanted.size() : 0;
+    CAIS_CHECK(from + wanted.size() <= sum.size());
+    std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(from), wanted.size(), wanted.begin());
+  }
+}
+
 }  // namespace
 
 nir::TensorBytes random_tensor(Rng& rng, DType dtype, std::size_t elements) {
@@ -67,7 +106,7 @@ nir::TensorBytes random_tensor(Rng& rng, DType dtype, std::size_t elements) {
   return bytes;
 }
 
-Job make_job(Rng& rng, const wire::DescriptorSpec& spec, std::uint64_t number) {
+Job make_job(Rng& rng, const wire::DescriptorSpec& spec, std::uint64_t number, const Tree& tree) {
   Job job;
   const auto descriptor = wire::make_descriptor(spec);
   CAIS_CHECK(descriptor.ok());
@@ -84,6 +123,7 @@ Job make_job(Rng& rng, const wire::DescriptorSpec& spec, std::uint64_t number) {
   const auto expected = nir::interpret(job.descriptor, job.inputs);
   CAIS_CHECK(expected.ok());
   job.expected = *expected;
+  if (job.plan.reduce_op != ReduceOp::none) sum_by_tree(job, tree);
   job.recv.resize(spec.ranks);
   job.submits.resize(spec.ranks);
   for (std::uint16_t rank = 0; rank < spec.ranks; ++rank) {

@@ -8,6 +8,7 @@
 #include "core/agent/agent.hpp"
 #include "nir/interpret.hpp"
 #include "nir/plan.hpp"
+#include "sim/tree.hpp"
 #include "wire/descriptor.hpp"
 
 namespace cais::sim {
@@ -33,8 +34,8 @@ struct Job {
 nir::TensorBytes random_tensor(Rng& rng, DType dtype, std::size_t elements);
 
 /// `number` is the op's number, as the agents will report it. Half of the jobs that can work in
-/// place do.
-Job make_job(Rng& rng, const wire::DescriptorSpec& spec, std::uint64_t number);
+/// place do. Sums have the shape of the tree (P8).
+Job make_job(Rng& rng, const wire::DescriptorSpec& spec, std::uint64_t number, const Tree& tree);
 
 /// What a group's collectives have in common.
 struct Shape {

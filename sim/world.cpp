@@ -19,28 +19,44 @@ constexpr Duration stall_max = std::chrono::milliseconds(1500);
 /// Slots times ranks above which only some of the packets are checked by comparing all of it.
 constexpr std::size_t compared_always = 256;
 
+/// Controllers do not manage trees: above several levels there is none.
+Scenario as_it_can_be(Scenario scenario) {
+  if (scenario.levels == 1) return scenario;
+  scenario.controlled = scenario.switch_crashes = scenario.switch_cut_offs = 0;
+  scenario.controller_crashes = scenario.rank_crashes = 0;
+  return scenario;
+}
+
+/// A rank has a link to its switch in each plane, a switch one to its parent, both two ways.
+std::size_t links_of(const Scenario& scenario) {
+  const std::size_t nodes = scenario.switches * Tree::nodes_of(scenario.levels, scenario.leaves);
+  return 2 * (scenario.sessions * ranks_max * switches_max + nodes);
+}
+
 }  // namespace
 
 World::World(const Scenario& scenario, Trace trace)
-    : scenario_(scenario),
+    : scenario_(as_it_can_be(scenario)),
       trace_(std::move(trace)),
       sample_(numbers(scenario.seed, Purpose::sample)),
-      network_(scenario, scenario.sessions * ranks_max * switches_max * 2),
+      network_(scenario, links_of(scenario)),
       safe_until_(Instant() + milliseconds(scenario.safety_ms)),
       ranks_(scenario.sessions * ranks_max),
+      nodes_per_plane_(Tree::nodes_of(scenario.levels, scenario.leaves)),
       groups_(scenario.sessions),
       groups_left_(scenario.sessions * scenario.lives),
       control_(numbers(scenario.seed, Purpose::control)),
       impostor_(numbers(scenario.seed, Purpose::impostor)) {
-  for (std::uint64_t i = 0; i < scenario.switches; ++i) {
-    switches_.push_back(std::make_unique<SwitchProcess>(numbers(scenario.seed, Purpose::machine, i),
-                                                        pool_buffers,
-                                                        scenario.payload + wire::header_bytes));
+  const std::size_t payload = scenario.payload * (scenario.levels > 1 ? 2 : 1);
+  for (std::size_t i = 0; i < scenario.switches * nodes_per_plane_; ++i) {
+    switches_.push_back(std::make_unique<SwitchProcess>(
+        i / nodes_per_plane_, i % nodes_per_plane_, numbers(scenario.seed, Purpose::machine, i),
+        pool_buffers, payload + wire::header_bytes));
   }
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     ranks_[i].rng = numbers(scenario.seed, Purpose::rank, i);
   }
-  if (scenario.controlled != 0) take_over();
+  if (scenario_.controlled != 0) take_over();
   for (std::uint64_t session = 0; session < scenario.sessions; ++session) open(session, 0);
   plan_faults();
   timeline_.at(safe_until_, [this] { heal(); });
@@ -69,8 +85,8 @@ void World::open(std::uint64_t session, std::uint64_t life) {
     }
   }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
-    if (group.lanes_served(i) == 0) continue;
     const SwitchProcess& at = *switches_[i];
+    if (group.lanes_served(at.plane) == 0 || !group.tree->uses(at.node)) continue;
     if (at.known_up && !at.crashed && !at.cut_off && at.known_life == at.life) {
       open_at(i, group, group.config.epoch);
     } else {
@@ -140,12 +156,18 @@ void World::plan_faults() {
       const Duration length = microseconds(rng.below(1000 * trouble_ms_max));
       const std::uint64_t session = rng.below(scenario_.sessions);
       const std::size_t rank = session * ranks_max + rng.below(scenario_.ranks);
-      const std::size_t machine = rng.below(scenario_.switches);
-      const std::size_t way = link(static_cast<std::uint32_t>(rank), machine, rng.chance(0.5));
+      const std::size_t plane = rng.below(scenario_.switches);
+      const bool up = rng.chance(0.5);
+      const std::size_t machine =
+          at_node(plane, nodes_per_plane_ > 1 ? rng.below(nodes_per_plane_) : 0);
+      const bool between_switches = nodes_per_plane_ > 1 && rng.chance(0.5);
+      const std::size_t way = between_switches ? link_above(machine, up)
+                                               : link(static_cast<std::uint32_t>(rank), plane, up);
       timeline_.at(when, [=, this] {
         const Instant until = std::min(timeline_.now() + length, safe_until_);
         tell(to_string(fault), ": rank ", rank % ranks_max, " of session ", 1 + session,
-             ", switch ", machine, ", ", way % 2 == 0 ? "down" : "up");
+             ", switch ", machine, between_switches ? ", between switches, " : ", ",
+             up ? "up" : "down");
         strike(rank, machine, way, until);
       });
     }
@@ -290,7 +312,9 @@ void World::check_slots(std::size_t which) {
   if (!switches_[which]->forsaken.empty()) return;
   std::size_t open = 0;
   for (const auto& group : groups_) {
-    if (group && !group->closed) open += group->oracle->open_slots(group->lanes_served(which));
+    if (!group || group->closed) continue;
+    const SwitchProcess& here = *switches_[which];
+    open += group->oracle->open_slots(here.node, group->lanes_served(here.plane));
   }
   const std::size_t in_use = switches_[which]->machine.slots_in_use();
   if (in_use == open) return;
@@ -320,8 +344,20 @@ bool World::compares(std::size_t state_size) {
   return yes;
 }
 
-std::size_t World::link(std::uint32_t endpoint, std::size_t which_switch, bool up) const {
-  return (std::size_t{endpoint} * switches_max + which_switch) * 2 + up;
+std::size_t World::link(std::uint32_t endpoint, std::size_t plane, bool up) const {
+  return (std::size_t{endpoint} * switches_max + plane) * 2 + up;
+}
+
+std::size_t World::link_above(std::size_t which_switch, bool up) const {
+  return (ranks_.size() * switches_max + which_switch) * 2 + up;
+}
+
+std::uint32_t World::endpoint_of(std::size_t which_switch) const {
+  return static_cast<std::uint32_t>(2 * ranks_.size() + which_switch);
+}
+
+std::size_t World::at_node(std::size_t plane, std::size_t node) const {
+  return plane * nodes_per_plane_ + node;
 }
 
 void World::carry(std::size_t which, std::vector<std::byte> packet,

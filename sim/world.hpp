@@ -50,7 +50,9 @@ class World {
  private:
   struct Delivery {
     Bytes bytes;
-    std::uint32_t from;  // the rank's endpoint; of an impostor, that and the number of endpoints
+    /// The endpoint of the rank or switch that sent it; of an impostor, its rank's and the number
+    /// of ranks.
+    std::uint32_t from;
     bool damaged;
   };
   /// A process that may pause: what comes meanwhile waits, up to a bound.
@@ -68,8 +70,11 @@ class World {
     std::vector<control::SwitchNumber> servers;  // by lane
   };
   struct SwitchProcess : Process {
-    SwitchProcess(Rng numbers, std::size_t buffers, std::size_t buffer_bytes)
-        : rng(numbers), pool(buffers, buffer_bytes) {}
+    SwitchProcess(std::size_t plane_number, std::size_t node_number, Rng numbers,
+                  std::size_t buffers, std::size_t buffer_bytes)
+        : plane(plane_number), node(node_number), rng(numbers), pool(buffers, buffer_bytes) {}
+    std::size_t plane;  // which lanes it serves
+    std::size_t node;   // its place in the groups' trees
     Rng rng;
     BufferPool pool;  // outlives what the machine keeps
     switching::Switch machine;
@@ -126,7 +131,6 @@ class World {
   // management.cpp
   void put_under_control(Group& group);
   bool is_over(const Group& group) const;
-  void open_at(std::size_t which, Group& group, Epoch epoch);
   void hear_of_switch(std::size_t which);
   void start_anew(std::size_t which);
   void crash_switch(std::size_t which, Instant until);
@@ -151,20 +155,32 @@ class World {
   bool over_the_wire(std::function<void()> arrive);
 
   // switches.cpp
+  void open_at(std::size_t which, Group& group, Epoch epoch);
+  void bind_at(std::size_t which, const Group& group);
   Group* served(std::size_t which, const wire::Header& header);
   void forsaken_receives(std::size_t which, const Delivery& packet);
   void switch_receives(std::size_t which, const Delivery& packet);
   void check_switch(std::size_t which, const Delivery& packet, switching::Drop drop);
   bool changes_nothing(switching::Drop drop, const wire::Header& header, bool was_there) const;
   void drain(std::size_t which);
-  void send_to_rank(std::size_t which, const switching::Transmit& out, switching::Port port);
+  void note_taken(std::size_t which, Group& group, const wire::Header& header, bool was_there);
+  void send(std::size_t which, const switching::Transmit& out, switching::Port port);
+  void send_to_rank(std::size_t which, Group& group, const wire::Header& header,
+                    std::vector<std::byte> packet, RankProcess& to);
+  void send_to_switch(std::size_t which, Group& group, const wire::Header& header,
+                      std::vector<std::byte> packet, std::size_t to);
+  void count_sent(const wire::Header& header, bool up);
   void check_counters(const switching::Counters& counters);
 
   // Both ways.
   void carry(std::size_t link, std::vector<std::byte> packet,
              std::function<void(const Delivery&)> arrive, std::uint32_t from);
   void record(const Delivery& packet, std::uint32_t to);
-  std::size_t link(std::uint32_t endpoint, std::size_t which_switch, bool up) const;
+  std::size_t link(std::uint32_t endpoint, std::size_t plane, bool up) const;
+  std::size_t link_above(std::size_t which_switch, bool up) const;
+  /// Switches have the endpoints behind those of the ranks and of their impostors.
+  std::uint32_t endpoint_of(std::size_t which_switch) const;
+  std::size_t at_node(std::size_t plane, std::size_t node) const;
   template <typename Node>
   bool wait_in_inbox(Node& node, const Delivery& packet);
 
@@ -175,11 +191,12 @@ class World {
   Network network_;
   Instant safe_until_;              // the end of the safety phase
   std::vector<RankProcess> ranks_;  // by endpoint
-  std::vector<std::unique_ptr<SwitchProcess>> switches_;
-  std::vector<std::unique_ptr<Group>> groups_;  // by session; the life that is under way
-  std::vector<std::unique_ptr<Group>> past_;    // agents of these are gone; packets are not
-  std::size_t groups_left_ = 0;                 // lives that have not ended
-  std::deque<Steward> stewards_;                // the last one is the one in charge; may be none
+  std::size_t nodes_per_plane_;
+  std::vector<std::unique_ptr<SwitchProcess>> switches_;  // plane by plane
+  std::vector<std::unique_ptr<Group>> groups_;            // by session; the life that is under way
+  std::vector<std::unique_ptr<Group>> past_;  // agents of these are gone; packets are not
+  std::size_t groups_left_ = 0;               // lives that have not ended
+  std::deque<Steward> stewards_;              // the last one is the one in charge; may be none
   Rng control_;
   Rng impostor_;
   std::string failure_;

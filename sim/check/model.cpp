@@ -5,25 +5,15 @@
 #include <numeric>
 
 #include "base/check.hpp"
-#include "base/fingerprint.hpp"
 #include "sim/network.hpp"
 
 namespace cais::sim {
 namespace {
 
-constexpr SessionId session{1};
-constexpr Epoch first_epoch{1};
-constexpr Epoch second_epoch{2};
 constexpr std::uint64_t tag_seed = 77;
 constexpr Seq first_seq{0xfffffffe};  // the counter wraps in every world
 /// Timeouts of one rank after which a run without faults must be over (I7).
 constexpr int timeouts_max = 8;
-
-wire::Header header_of(std::span<const std::byte> packet) {
-  wire::Header header;
-  CAIS_CHECK(wire::parse(packet, header) == wire::ParseError::none);
-  return header;
-}
 
 /// A question's stamp says when it was asked. What is walked is order, not time.
 void forget_time(std::vector<std::byte>& packet) {
@@ -37,9 +27,15 @@ void forget_time(std::vector<std::byte>& packet) {
   wire::serialize(header, payload, tag_seed, std::span(packet).first<wire::header_bytes>());
 }
 
+Tree tree_of(const SmallWorld& world) {
+  if (world.leaf_of_rank.empty()) return Tree(world.ranks);
+  const std::size_t last = *std::max_element(world.leaf_of_rank.begin(), world.leaf_of_rank.end());
+  return Tree(2, last + 1, world.leaf_of_rank);
+}
+
 }  // namespace
 
-Model::Model(const SmallWorld& world) : world_(world) {
+Model::Model(const SmallWorld& world) : world_(world), tree_(tree_of(world)) {
   for (std::size_t i = 0; i < world.ops.size(); ++i) add_op(world.ops[i], i, false);
   std::vector<const Job*> all;
   for (const auto& job : jobs_) all.push_back(job.get());
@@ -68,7 +64,7 @@ void Model::add_op(const SmallOp& op, std::uint64_t number, bool other) {
   spec.unit_elements = (per_unit * fragment_bytes - 4) / size_of(spec.dtype);
   spec.fragment_bytes = fragment_bytes;
   Rng rng(number + 1);
-  jobs_.push_back(std::make_unique<Job>(make_job(rng, spec, number)));
+  jobs_.push_back(std::make_unique<Job>(make_job(rng, spec, number, tree_)));
   Job& job = *jobs_.back();
   for (std::uint16_t r = 0; r < world_.ranks; ++r) {
     job.recv[r].resize(job.expected[r].size());
@@ -78,7 +74,8 @@ void Model::add_op(const SmallOp& op, std::uint64_t number, bool other) {
 }
 
 /// Ranks are alike when every op treats them so: none where units belong to ranks, all but the root
-/// where there is one, and not the rank that calls something else.
+/// where there is one, and not the rank that calls something else. In a tree only those below the
+/// same switch: switches keep their names.
 void Model::find_names(const SmallWorld& world) {
   std::uint16_t fixed_first = 0;
   std::uint16_t fixed_last = world.mismatch ? 1 : 0;
@@ -92,12 +89,17 @@ void Model::find_names(const SmallWorld& world) {
     names_.push_back(names);
     return;
   }
+  const auto stays = [&](std::uint16_t rank) {
+    return tree_.leaf_of(Rank(rank)) == tree_.leaf_of(Rank(names[rank]));
+  };
   do {
-    names_.push_back(names);
+    bool all = true;
+    for (std::uint16_t rank = 0; rank < world.ranks; ++rank) all = all && stays(rank);
+    if (all) names_.push_back(names);
   } while (std::next_permutation(names.begin() + fixed_first, names.end() - fixed_last));
 }
 
-void Model::open(switching::Switch& machine) const {
+void Model::open_switch(switching::Switch& machine, std::size_t node) const {
   const auto opened = machine.open({.session = session,
                                     .epoch = first_epoch,
                                     .ranks = world_.ranks,
@@ -106,17 +108,29 @@ void Model::open(switching::Switch& machine) const {
                                     .window_fragments = world_.window,
                                     .payload_bytes_max = 16,
                                     .tag_seed = tag_seed,
-                                    .first_seq = first_seq});
+                                    .first_seq = first_seq,
+                                    .place = tree_.place(node)});
   CAIS_CHECK(opened.ok());
   for (const auto& job : jobs_) CAIS_CHECK(machine.define(session, job->descriptor).ok());
+  if (const auto parent = tree_.node(node).parent) {
+    CAIS_CHECK(machine.bind_parent(session, switching::Port(endpoint_of(*parent))).ok());
+  }
+  for (const std::size_t child : tree_.switches_below(node)) {
+    const Rank name = least(tree_.node(child).members);
+    CAIS_CHECK(machine.bind(session, name, switching::Port(endpoint_of(child))).ok());
+  }
   for (std::uint16_t r = 0; r < world_.ranks; ++r) {
+    if (tree_.leaf_of(Rank(r)) != node) continue;
     CAIS_CHECK(machine.bind(session, Rank(r), switching::Port(r)).ok());
   }
 }
 
 State Model::first() {
-  State state(*script_);
-  open(state.machine);
+  State state(*script_, tree_);
+  state.switches.resize(tree_.nodes().size());
+  for (std::size_t node = 0; node < state.switches.size(); ++node) {
+    open_switch(state.switches[node], node);
+  }
   state.phases.resize(world_.ranks);
   state.clocks.resize(world_.ranks);
   state.sums.resize(names_.size());
@@ -180,21 +194,6 @@ bool Model::possible(const State& state, const Action& action) const {
   return false;
 }
 
-/// What a change of the epoch that has begun needs next.
-bool Model::changes_epoch(const State& state, Action& next) const {
-  const bool fenced = std::find(state.phases.begin(), state.phases.end(), State::Phase::fenced) !=
-                      state.phases.end();
-  if (!fenced && !state.crashed) return false;
-  std::vector<Action> all;
-  actions(state, all);
-  for (const Action& action : all) {
-    if (action.kind < Action::Kind::fence) continue;
-    next = action;
-    return true;
-  }
-  return false;
-}
-
 void Model::apply(State& state, const Action& action) {
   fresh_.clear();
   if (action.kind == Action::Kind::packet) {
@@ -222,53 +221,41 @@ void Model::apply(State& state, const Action& action) {
   check_outputs(state, rank);
 }
 
-void Model::crash(State& state) {
-  state.machine = switching::Switch();
-  state.crashed = true;
-}
-
-/// Where the last of the ranks stands.
-void Model::place(State& state) {
-  state.from = state.agents[0].first_unsettled(Lane(0));
-  for (const agent::Agent& agent : state.agents) {
-    const Seq of_rank = agent.first_unsettled(Lane(0));
-    if (before(of_rank, state.from)) state.from = of_rank;
-  }
-  if (state.crashed) open(state.machine);
-  auto begun = state.machine.fence(session, second_epoch);
-  if (begun) begun = state.machine.resume(session, second_epoch, 1, {&state.from, 1});
-  if (!begun) return state.oracle.complain("P15: " + begun.error().message);
-  state.placed = true;
-  state.oracle.begins(Lane(0), state.from);
-}
-
 void Model::deliver(State& state, const PacketKind& packet) {
-  if (!packet.up) {
-    prepare_outputs(state, packet.rank);
-    state.agents[packet.rank.value].receive(state.clocks[packet.rank.value], packet.bytes);
-    poll_agent(state, packet.rank);
-    return check_outputs(state, packet.rank);
-  }
+  if (!is_rank(packet.to)) return deliver_to_switch(state, packet);
+  const Rank rank(static_cast<std::uint16_t>(packet.to));
+  prepare_outputs(state, rank);
+  state.agents[rank.value].receive(state.clocks[rank.value], packet.bytes);
+  poll_agent(state, rank);
+  check_outputs(state, rank);
+}
+
+void Model::deliver_to_switch(State& state, const PacketKind& packet) {
+  const std::size_t node = node_of(packet.to);
+  switching::Switch& machine = state.switches[node];
   const wire::Header header = header_of(packet.bytes);
-  const bool was_there = state.oracle.contributed(header.rank, header.lane, header.seq);
+  const bool contributes = header.kind == wire::Kind::contribution;
+  const bool was_there =
+      contributes && state.oracle.contributed(node, header.rank, header.lane, header.seq);
   const switching::Drop drop =
-      state.machine.receive(switching::Port(packet.rank.value), Packet{packet.bytes, {}});
-  if (drop == switching::Drop::none && header.kind == wire::Kind::contribution && !was_there) {
-    state.oracle.switch_takes(header.rank, header.lane, header.seq);
+      machine.receive(switching::Port(packet.from), Packet{packet.bytes, {}});
+  if (drop == switching::Drop::none && contributes && !was_there) {
+    state.oracle.switch_takes(node, header);
   }
+  if (drop == switching::Drop::none && !contributes) state.oracle.switch_hears(node, header);
   const bool of_an_epoch =
       drop == switching::Drop::wrong_epoch || drop == switching::Drop::unknown_session;
   if (drop != switching::Drop::none && drop != switching::Drop::stale_seq &&
       !(of_an_epoch && world_.epochs) && !(drop == switching::Drop::mismatch && world_.mismatch)) {
-    state.oracle.complain(std::string("the switch refuses what a rank sent: ") +
+    state.oracle.complain(std::string("a switch refuses what was sent to it: ") +
                           switching::to_string(drop) + ": " + wire::to_string(header));
   }
-  poll_switch(state);
+  poll_switch(state, node);
   if (state.crashed && !state.placed) return;
-  if (state.machine.slots_in_use() != state.oracle.open_slots(1)) {
-    state.oracle.complain("I5: " + std::to_string(state.machine.slots_in_use()) +
-                          " slots are in use, and " + std::to_string(state.oracle.open_slots(1)) +
-                          " should be");
+  if (machine.slots_in_use() != state.oracle.open_slots(node, 1)) {
+    state.oracle.complain("I5: " + std::to_string(machine.slots_in_use()) +
+                          " slots are in use, and " +
+                          std::to_string(state.oracle.open_slots(node, 1)) + " should be");
   }
 }
 
@@ -279,7 +266,7 @@ void Model::poll_agent(State& state, Rank rank) {
     std::vector<std::byte> packet = joined(out.header, out.payload, out.padding);
     forget_time(packet);
     state.oracle.rank_sends(rank, header_of(packet), std::span(packet).subspan(wire::header_bytes));
-    send(state, true, rank, packet);
+    send(state, rank.value, endpoint_of(tree_.leaf_of(rank)), packet);
   }
   check_outputs(state, rank);
   agent::Event event;
@@ -293,20 +280,18 @@ void Model::poll_agent(State& state, Rank rank) {
   }
 }
 
-void Model::poll_switch(State& state) {
+void Model::poll_switch(State& state, std::size_t node) {
   switching::Transmit out;
-  while (state.machine.poll_transmit(out)) {
-    const std::vector<std::byte> packet = joined(out.header, out.payload);
-    const wire::Header header = header_of(packet);
-    if (header.kind == wire::Kind::no_session) continue;  // only informs (P16)
-    for (const switching::Port port : out.ports) {
-      const Rank to(static_cast<std::uint16_t>(port.value));
-      state.oracle.switch_sends(to, header, std::span(packet).subspan(wire::header_bytes));
-      send(state, false, to, packet);
+  while (state.switches[node].poll_transmit(out)) {
+    std::vector<std::byte> packet = joined(out.header, out.payload);
+    if (header_of(packet).kind == wire::Kind::no_session) continue;  // only informs (P16)
+    for (const switching::Port to : out.ports) {
+      tell_oracle(state, node, to.value, packet);
+      send(state, endpoint_of(node), to.value, packet);
     }
   }
   switching::Event event;
-  while (state.machine.poll_event(event)) {
+  while (state.switches[node].poll_event(event)) {
     if (const auto* bad = std::get_if<switching::ViolationEvent>(&event)) {
       state.oracle.complain("P6: rank " + std::to_string(bad->rank.value) +
                             " is said to break its window at seq " +
@@ -315,70 +300,17 @@ void Model::poll_switch(State& state) {
   }
 }
 
-void Model::send(State& state, bool up, Rank rank, std::vector<std::byte> bytes) {
-  const std::uint32_t packet = number_of(up, rank, std::move(bytes));
-  fresh_.push_back(packet);
-  if (state.sent.has(packet)) return;
-  state.sent.insert(packet);
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    state.sums[i] += packets_[packet].fingerprints[i];
+void Model::tell_oracle(State& state, std::size_t node, Endpoint to,
+                        std::span<const std::byte> packet) const {
+  const wire::Header header = header_of(packet);
+  const std::span<const std::byte> payload = packet.subspan(wire::header_bytes);
+  if (is_rank(to)) {
+    state.oracle.switch_sends(node, Rank(static_cast<std::uint16_t>(to)), header, payload);
+  } else if (tree_.node(node).parent == node_of(to)) {
+    state.oracle.switch_sends_up(node, header, payload);
+  } else {
+    state.oracle.switch_sends_down(node, node_of(to), header, payload);
   }
-}
-
-std::uint32_t Model::number_of(bool up, Rank rank, std::vector<std::byte> bytes) {
-  std::vector<std::byte> key = bytes;
-  key.push_back(static_cast<std::byte>(2 * rank.value + up));
-  const auto [found, is_new] =
-      numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(packets_.size()));
-  if (!is_new) return found->second;
-  PacketKind packet{up, rank, std::move(bytes), {}};
-  for (const auto& names : names_) packet.fingerprints.push_back(packet_fingerprint(packet, names));
-  packets_.push_back(std::move(packet));
-  return found->second;
-}
-
-/// What the packet says; its payload follows from that, or the oracle has complained.
-std::uint64_t Model::packet_fingerprint(const PacketKind& packet,
-                                        std::span<const std::uint16_t> names) const {
-  const wire::Header header = header_of(packet.bytes);
-  const std::span<const std::byte> payload = std::span(packet.bytes).subspan(wire::header_bytes);
-  bool sums = false;
-  if (const auto place = script_->place(packet.rank, header.lane, header.seq)) {
-    sums = script_->calls(packet.rank)[place->op]->plan.combine == nir::Combine::reduce;
-  }
-  Fingerprint walk(names);
-  walk.number(packet.up | std::uint64_t{header.epoch.value} << 1);
-  walk.rank(packet.rank);
-  walk.number(static_cast<std::uint64_t>(header.kind) | std::uint64_t{header.flags} << 8 |
-              std::uint64_t{header.seq.value} << 32);
-  walk.number(header.descriptor.value);
-  walk.number(header.chunk | std::uint64_t{header.offset} << 32);
-  wire::Want want;
-  wire::Mismatch told;
-  if (header.kind == wire::Kind::want && wire::parse(payload, want)) {
-    sums ? walk.number(want.ranks) : walk.ranks(want.ranks);
-  } else if (header.kind == wire::Kind::mismatch && wire::parse(payload, told)) {
-    walk.rank(told.first);
-    walk.rank(told.second);
-  } else if (header.kind == wire::Kind::result && !sums) {
-    walk.rank(header.rank);
-  }
-  return walk.value();
-}
-
-std::uint64_t Model::fingerprint(const State& state) const {
-  std::uint64_t least = ~std::uint64_t{0};
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    Fingerprint walk(names_[i]);
-    for (std::uint16_t name = 0; name < world_.ranks; ++name) {
-      const Rank rank = walk.called(name);
-      state.agents[rank.value].fingerprint(state.clocks[rank.value], walk);
-    }
-    state.machine.fingerprint(walk);
-    walk.number(state.sums[i]);
-    least = std::min(least, walk.value());
-  }
-  return least;
 }
 
 Model::End Model::ends(State state, Sent so_far) {
@@ -431,9 +363,13 @@ std::string Model::to_string(const Action& action) const {
       return rank + " begins the second epoch";
   }
   const PacketKind& packet = packets_[action.which];
-  return std::string(packet.up ? "switch gets from rank " : "rank ") +
-         std::to_string(packet.rank.value) + (packet.up ? " " : " gets ") +
+  return name_of(packet.to) + " gets from " + name_of(packet.from) + " " +
          wire::to_string(header_of(packet.bytes));
+}
+
+std::string Model::name_of(Endpoint endpoint) const {
+  return is_rank(endpoint) ? "rank " + std::to_string(endpoint)
+                           : "switch " + std::to_string(node_of(endpoint));
 }
 
 }  // namespace cais::sim

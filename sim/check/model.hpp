@@ -1,5 +1,6 @@
-// sim/check/model.hpp — a small world whose every run can be walked: a few ranks, one switch, a few
-// fragments, and a network that may do anything. Built of the machines that ship.
+// sim/check/model.hpp — a small world whose every run can be walked: a few ranks, one switch or a
+// tree of them, a few fragments, and a network that may do anything. Built of the machines that
+// ship.
 //
 // The network is the set of all packets that were ever sent; any of them may arrive at any time,
 // any number of times, or never. That is loss, doubling, reordering and delay without bound, and it
@@ -39,6 +40,8 @@ struct SmallWorld {
   std::vector<SmallOp> ops;
   bool mismatch = false;  // the last rank's last op is another one
   bool epochs = false;    // there is a second one
+  /// P9: the switch of the lower of two levels that each rank is below; empty: one switch.
+  std::vector<std::size_t> leaf_of_rank = {};
 };
 /// All that can be checked by name.
 const std::vector<SmallWorld>& small_worlds();
@@ -56,6 +59,9 @@ struct Action {
   Kind kind;
   std::uint32_t which;  // packet or rank
 };
+
+/// Of a packet that one of the machines has sent.
+wire::Header header_of(std::span<const std::byte> packet);
 
 /// Packets that were sent, by number.
 class PacketSet {
@@ -75,11 +81,11 @@ class PacketSet {
 
 /// Where all machines are. A copy goes on by itself.
 struct State {
-  explicit State(const Script& script) : oracle(script) {}
+  State(const Script& script, const Tree& tree) : oracle(script, tree) {}
 
   std::vector<agent::Agent> agents;
-  switching::Switch machine;
-  std::vector<Instant> clocks;  // by rank
+  std::vector<switching::Switch> switches;  // by node of the tree
+  std::vector<Instant> clocks;              // by rank
   PacketSet sent;
   std::vector<std::uint64_t> sums;     // of the sent packets' fingerprints, by names of the ranks
   std::vector<std::uint64_t> written;  // by rank: the parts of its outputs that it has
@@ -112,9 +118,15 @@ class Model {
   std::string to_string(const Action& action) const;
 
  private:
+  static constexpr SessionId session{1};
+  static constexpr Epoch first_epoch{1};
+  static constexpr Epoch second_epoch{2};
+
+  /// A rank, or, behind the ranks, a switch.
+  using Endpoint = std::uint32_t;
   struct PacketKind {
-    bool up;  // to the switch
-    Rank rank;
+    Endpoint from;
+    Endpoint to;
     std::vector<std::byte> bytes;
     std::vector<std::uint64_t> fingerprints;  // by names of the ranks
   };
@@ -128,23 +140,34 @@ class Model {
   void add_op(const SmallOp& op, std::uint64_t number, bool other);
   void find_names(const SmallWorld& world);
   void find_parts();
-  std::uint32_t number_of(bool up, Rank rank, std::vector<std::byte> bytes);
+  bool is_rank(Endpoint endpoint) const { return endpoint < world_.ranks; }
+  Endpoint endpoint_of(std::size_t node) const {
+    return static_cast<Endpoint>(world_.ranks + node);
+  }
+  std::size_t node_of(Endpoint endpoint) const { return endpoint - world_.ranks; }
+  void open_switch(switching::Switch& machine, std::size_t node) const;
+  std::uint32_t number_of(Endpoint from, Endpoint to, std::vector<std::byte> bytes);
+  bool sums(const PacketKind& packet, const wire::Header& header) const;
   std::uint64_t packet_fingerprint(const PacketKind& packet,
                                    std::span<const std::uint16_t> names) const;
   bool changes_epoch(const State& state, Action& next) const;
   void crash(State& state);
   void place(State& state);
-  void open(switching::Switch& machine) const;
   void deliver(State& state, const PacketKind& packet);
+  void deliver_to_switch(State& state, const PacketKind& packet);
   void poll_agent(State& state, Rank rank);
-  void poll_switch(State& state);
-  void send(State& state, bool up, Rank rank, std::vector<std::byte> bytes);
+  void poll_switch(State& state, std::size_t node);
+  void tell_oracle(State& state, std::size_t node, Endpoint to,
+                   std::span<const std::byte> packet) const;
+  void send(State& state, Endpoint from, Endpoint to, std::vector<std::byte> bytes);
+  std::string name_of(Endpoint endpoint) const;
   void blank_outputs(Rank rank);
   void prepare_outputs(const State& state, Rank rank);
   void check_outputs(State& state, Rank rank);
   void check_done(State& state, Rank rank, std::uint64_t op);
 
   SmallWorld world_;
+  Tree tree_;
   std::vector<std::unique_ptr<Job>> jobs_;
   std::unique_ptr<Script> script_;
   std::vector<std::vector<std::uint16_t>> names_;  // permutations under which ranks are alike

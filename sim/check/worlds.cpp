@@ -1,6 +1,6 @@
 // The small worlds: every kind of op, 2 and 3 ranks, windows of 1 and 2, 3 or 4 fragments (so that
 // slots are taken anew), two ops behind each other, a window that sees gaps (P11), a mismatch
-// (P12), and a second epoch (P15, P17).
+// (P12), a second epoch (P15, P17), and trees of two levels (P9).
 #include "sim/check/model.hpp"
 
 namespace cais::sim {
@@ -47,6 +47,33 @@ std::vector<SmallWorld> make_worlds() {
                         true});
     }
   }
+  // P9: two switches with two ranks each, below a third.
+  const std::vector<std::size_t> two_and_two{0, 0, 1, 1};
+  for (const OpKind kind : kinds) {
+    const std::string name = "tree-" + name_of(std::string(cais::to_string(kind)), 4, 1);
+    worlds.push_back({name, 4, 1, ops_of(kind, 4, 3), false, false, two_and_two});
+  }
+  worlds.push_back({"tree-" + name_of("all_reduce", 4, 2),
+                    4,
+                    2,
+                    {{OpKind::all_reduce, 3}},
+                    false,
+                    false,
+                    two_and_two});
+  worlds.push_back({"tree-" + name_of("sequence", 4, 1),
+                    4,
+                    1,
+                    {{OpKind::all_reduce, 1}, {OpKind::all_gather, 1}, {OpKind::broadcast, 1}},
+                    false,
+                    false,
+                    two_and_two});
+  worlds.push_back({"tree-" + name_of("mismatch", 4, 1),
+                    4,
+                    1,
+                    {{OpKind::all_reduce, 1}, {OpKind::broadcast, 1}},
+                    true,
+                    false,
+                    two_and_two});
   worlds.push_back({name_of("gap", 2, 4), 2, 4, {{OpKind::all_reduce, 6}}});
   worlds.push_back({name_of("gap", 2, 8), 2, 8, {{OpKind::all_gather, 10}}});
   for (const OpKind kind : kinds) {

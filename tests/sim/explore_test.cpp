@@ -54,6 +54,21 @@ TEST(Explore, AllRanksOfAnAllReduceAreAlike) {
   EXPECT_NE(asked_by(OpKind::reduce, 0), asked_by(OpKind::reduce, 1));  // one is the root
 }
 
+/// In a tree those are alike that are below the same switch: here 0 and 1, and 2 and 3.
+TEST(Explore, RanksBelowOneSwitchAreAlike) {
+  Model model(world("tree-all_gather-4-w1"));
+  const auto contributed_by = [&](std::uint32_t rank) {
+    State state = model.first();
+    model.apply(state, Action{Action::Kind::packet,
+                              rank});  // the ranks' contributions are the first packets
+    model.apply(state, Action{Action::Kind::timeout, rank});
+    return model.fingerprint(state);
+  };
+  EXPECT_EQ(contributed_by(0), contributed_by(1));
+  EXPECT_EQ(contributed_by(2), contributed_by(3));
+  EXPECT_NE(contributed_by(0), contributed_by(2));
+}
+
 TEST(Explore, EveryKindOfOpHasAWorld) {
   std::set<OpKind> kinds;
   for (const SmallWorld& each : small_worlds()) {

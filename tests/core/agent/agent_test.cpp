@@ -27,7 +27,7 @@ sim::Job job_of(OpKind kind, std::uint64_t elements, std::uint16_t ranks, std::u
   spec.unit_elements = elements;
   spec.fragment_bytes = 64;
   spec.lanes = lanes;
-  return sim::make_job(rng, spec, 5);
+  return sim::make_job(rng, spec, 5, sim::Tree(spec.ranks));
 }
 
 std::vector<Transmit> poll_all(Agent& agent) {

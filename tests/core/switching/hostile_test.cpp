@@ -82,7 +82,7 @@ std::vector<Job> jobs_for(Rng& rng, switching::Switch& machine, SessionId sessio
       .ranks = ranks, .lanes = lanes, .payload_bytes_max = payload_bytes_max, .elements_max = 200};
   std::vector<Job> jobs;
   for (std::uint64_t op = 0; op < 6; ++op) {
-    jobs.push_back(make_job(rng, random_spec(rng, shape), op));
+    jobs.push_back(make_job(rng, random_spec(rng, shape), op, sim::Tree(shape.ranks)));
     EXPECT_TRUE(machine.define(session, jobs.back().descriptor).ok());
   }
   for (const Job& job : jobs) group.start(job);
