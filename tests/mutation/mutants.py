@@ -179,6 +179,96 @@ MUTANTS = [
         "if (header.epoch != session.config.epoch || session.fenced) return Drop::wrong_epoch;",
         "",
     ),
+    # Trees: what goes up.
+    Mutant(
+        "partial_goes_up_before_all_contributed", "P9", SWITCH + "contribute.cpp",
+        "  } else if (full) {\n    reduce(slot, arrival, program);",
+        "  } else if (full || arrival.session->has_parent()) {\n    reduce(slot, arrival, program);",
+    ),
+    Mutant(
+        "sum_is_finished_when_it_is_finished_here", "P9", SWITCH + "contribute.cpp",
+        "if (session.has_parent()) return send_up(slot, arrival, session.name());",
+        "if (session.has_parent()) {\n    slot.state = Slot::State::finished;\n"
+        "    return send_up(slot, arrival, session.name());\n  }",
+    ),
+    Mutant(
+        "done_before_it_is_finished_above", "P9", SWITCH + "contribute.cpp",
+        "const bool full = session.complete(slot) && !session.has_parent();",
+        "const bool full = session.complete(slot);",
+    ),
+    Mutant(
+        "payloads_do_not_go_up", "P9", SWITCH + "contribute.cpp",
+        "if (session.has_parent()) send_up(slot, arrival, arrival.rank());",
+        "",
+    ),
+    Mutant(
+        "partials_of_halves_are_rounded", "P8", SWITCH + "manage.cpp",
+        ".output = place.has_parent ? partial_type(plan) : plan.dtype,",
+        ".output = plan.dtype,",
+    ),
+    Mutant(
+        "average_is_divided_at_each_level", "P8", SWITCH + "manage.cpp",
+        ".op = averages && place.has_parent ? ReduceOp::sum : plan.reduce_op,",
+        ".op = averages && false ? ReduceOp::sum : plan.reduce_op,",
+    ),
+    Mutant(
+        "mismatch_is_not_told_above", "P12", SWITCH + "contribute.cpp",
+        "if (session.has_parent() && !arrival.from_above) {",
+        "if (false) {",
+    ),
+    # Trees: what comes down.
+    Mutant(
+        "old_result_for_a_recycled_slot", "P9", SWITCH + "tree.cpp",
+        "if (!slot.holds(arrival.seq())) return Drop::stale_seq;",
+        "",
+    ),
+    Mutant(
+        "old_done_for_a_recycled_slot", "P9", SWITCH + "tree.cpp",
+        "if (!slot.holds(arrival.seq() + i) || slot.state != Slot::State::open ||\n"
+        "        slot.descriptor",
+        "if (slot.state != Slot::State::open || slot.descriptor",
+    ),
+    Mutant(
+        "payload_from_above_to_ranks_without_a_place", "P10", SWITCH + "tree.cpp",
+        "told = session.children_above(entitled) & session.present(slot);",
+        "told = session.children_above(entitled);",
+    ),
+    Mutant(
+        "done_from_above_stays_here", "P9", SWITCH + "tree.cpp",
+        "send_done(slot, arrival, session.children);",
+        "",
+    ),
+    # Trees: repair.
+    Mutant(
+        "question_is_not_passed_up", "P7", SWITCH + "repeat.cpp",
+        "ask_above(slot, arrival, 0, *stamp);",
+        "",
+    ),
+    Mutant(
+        "lost_payload_is_not_fetched_from_above", "P10", SWITCH + "repeat.cpp",
+        "if (absent != 0 || (!answered && session.asks_above(slot))) {",
+        "if (!answered && session.asks_above(slot)) {",
+    ),
+    Mutant(
+        "answer_from_above_goes_to_another_child", "P16", SWITCH + "tree.cpp",
+        "const Rank child = session.child_of[arrival.rank().value].name;",
+        "const Rank child = session.name();",
+    ),
+    Mutant(
+        "what_the_parent_lacks_is_not_repeated", "P7", SWITCH + "tree.cpp",
+        "send_up_again(slot, arrival, named);",
+        "",
+    ),
+    Mutant(
+        "nak_from_above_is_not_heard", "P11", SWITCH + "tree.cpp",
+        "news |= send_up_again(slot, arrival, arrival.session->members);",
+        "news = true;",
+    ),
+    Mutant(
+        "part_of_a_fragment_counts_as_all_of_it", "P11", SWITCH + "repeat.cpp",
+        "return slot.holds(seq) && (arrival.below & ~slot.contributed) == 0;",
+        "return slot.holds(seq) && (arrival.below & slot.contributed) != 0;",
+    ),
     # The agent: what it sends.
     Mutant(
         "window_one_too_wide", "P1", AGENT + "transmit.cpp",
