@@ -85,6 +85,7 @@ inline std::vector<std::byte> packet_from(Operations& in, SessionId session, std
   header.lane = Lane(in.below<std::uint8_t>(3));
   header.seq = Seq((oddities & 2) != 0 ? in.word() : in.below(24));
   header.flags = in.below<std::uint8_t>(8);
+  if ((oddities & 64) != 0) header.level = in.below<std::uint8_t>(3);
   header.descriptor = wire::hash(op.descriptor);
   header.chunk = (oddities & 4) != 0 ? in.word() : op.plan.chunk_of(fragment);
   header.offset =

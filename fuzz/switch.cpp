@@ -1,7 +1,7 @@
 // fuzz/switch.cpp — a switch under any list of operations: sessions that come and go and go on in
-// other epochs, ranks that know the seed and break every rule, strangers. I5, I8 and P20 hold after
-// each; what is sent goes to bound ports, no larger than a fragment may be; but that there is no
-// such session, to whoever asks.
+// other epochs, ranks, switches below and parents (P9) that know the seed and break every rule,
+// strangers. I5, I8 and P20 hold after each; what is sent goes to bound ports, no larger than a
+// fragment may be; but that there is no such session, to whoever asks.
 #include "core/switching/switch.hpp"
 
 #include <array>
@@ -67,6 +67,20 @@ class Bench {
     }
   }
 
+  /// Alone, or somewhere in a tree.
+  switching::TreePlace place() {
+    switch (in_.below(6)) {
+      case 0:
+        return {.level = 1, .has_parent = true, .children = {1, 2}};
+      case 1:
+        return {.level = 2, .has_parent = true, .children = {3}};
+      case 2:
+        return {.level = 2, .has_parent = false, .children = {5, 2}};
+      default:
+        return {};
+    }
+  }
+
   void change_epoch(SessionId session) {
     drain();
     Epoch& epoch = epochs_[session.value];
@@ -82,14 +96,17 @@ class Bench {
   void open(SessionId session) {
     const auto opened = machine_.open({session, Epoch(1), fuzz::op_ranks, lanes, in_.below(4),
                                        window, fuzz::op_fragment_bytes, seed_of(session),
-                                       Seq(in_.below(2) == 0 ? 0 : 0xfffffff0)});
+                                       Seq(in_.below(2) == 0 ? 0 : 0xfffffff0), place()});
     if (!opened) return;
     open_.insert(session.value);
     epochs_[session.value] = Epoch(1);
   }
   void bind(SessionId session) {
     const switching::Port port(in_.below(8));
-    if (machine_.bind(session, Rank(in_.below<std::uint16_t>(4)), port)) bound_.insert(port.value);
+    const auto rank = in_.below<std::uint16_t>(5);
+    const bool bound = rank < 4 ? machine_.bind(session, Rank(rank), port).ok()
+                                : machine_.bind_parent(session, port).ok();
+    if (bound) bound_.insert(port.value);
   }
   void close(SessionId session) {
     machine_.close(session);
