@@ -81,7 +81,7 @@ TEST(Header, SaysWhyBytesAreNoHeader) {
   auto bad = good;
   bad[15] = std::byte{0x23};
   EXPECT_EQ(parse(bad, out), ParseError::bad_version);
-  for (unsigned kind : {0u, 8u, 255u}) {
+  for (unsigned kind : {0u, 9u, 255u}) {
     bad = good;
     bad[13] = static_cast<std::byte>(kind);
     EXPECT_EQ(parse(bad, out), ParseError::bad_kind) << kind;
