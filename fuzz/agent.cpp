@@ -12,7 +12,7 @@ using namespace cais;
 
 namespace {
 
-constexpr std::uint64_t seed = 77;
+constexpr std::uint64_t number = 78;  // of its keys
 constexpr std::uint32_t window = 4;
 constexpr std::uint8_t lanes = 2;
 constexpr std::size_t operations_max = 256;
@@ -33,7 +33,7 @@ class Bench {
                 .ranks = fuzz::op_ranks,
                 .lanes = lanes,
                 .window_fragments = window,
-                .tag_seed = seed,
+                .keys = fuzz::keys_of(number),
                 .first_seq = Seq(in_.below(2) == 0 ? 0 : 0xfffffff0),
                 .retains = in_.below(2) == 0}) {}
 
@@ -64,7 +64,7 @@ class Bench {
         return resume();
       default:
         return agent_.receive(
-            now_, fuzz::packet_from(in_, session, in_.below(16) == 0 ? 1 : seed, epoch_));
+            now_, fuzz::packet_from(in_, session, in_.below(16) == 0 ? 1 : number, epoch_));
     }
   }
 
@@ -99,7 +99,7 @@ class Bench {
       packet.insert(packet.end(), out.padding.begin(), out.padding.end());
       wire::Header header;
       CAIS_CHECK(wire::parse(packet, header) == wire::ParseError::none);
-      CAIS_CHECK(wire::tag_is_right(packet, seed));
+      CAIS_CHECK(wire::tag_is_right(packet, fuzz::keys_of(number, epoch_)));
       CAIS_CHECK(header.session == session && header.lane == out.lane);
       CAIS_CHECK(header.epoch == epoch_);
       CAIS_CHECK(packet.size() <= wire::header_bytes + fuzz::op_fragment_bytes);

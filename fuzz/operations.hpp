@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "fuzz/input.hpp"
@@ -40,6 +42,19 @@ class Operations {
 };
 
 inline constexpr std::uint16_t op_ranks = 3;
+
+/// Another session's for each number below 256; made once for each epoch.
+inline const wire::Keys& keys_of(std::uint32_t number, Epoch epoch = Epoch(1)) {
+  static std::map<std::pair<std::uint32_t, Epoch>, wire::Keys> made;
+  wire::Keys& keys = made[{number, epoch}];
+  if (!keys) {
+    const wire::Secret secret{{static_cast<std::byte>(number)}};
+    const wire::Tags tags = number % 2 == 0 ? wire::Tags::keyed : wire::Tags::checksum;
+    keys = wire::Keys::of_session(tags, secret, op_ranks + 1, epoch);
+  }
+  return keys;
+}
+
 inline constexpr std::uint32_t op_fragment_bytes = 32;
 
 struct Op {
@@ -71,8 +86,9 @@ inline const std::vector<Op>& ops() {
   return all;
 }
 
-/// A packet whose tag is right; what it says comes from the input, near to what makes sense.
-inline std::vector<std::byte> packet_from(Operations& in, SessionId session, std::uint64_t seed,
+/// A packet whose tag is right under keys of that number; what it says comes from the input, near
+/// to what makes sense.
+inline std::vector<std::byte> packet_from(Operations& in, SessionId session, std::uint32_t keys,
                                           Epoch epoch = Epoch(1)) {
   const Op& op = ops()[in.below(static_cast<std::uint32_t>(ops().size()))];
   const std::uint32_t fragment = in.below(op.plan.fragments());
@@ -103,7 +119,7 @@ inline std::vector<std::byte> packet_from(Operations& in, SessionId session, std
   if ((oddities & 32) != 0) payload_bytes = 0;
   std::vector<std::byte> packet(wire::header_bytes + payload_bytes);
   for (std::size_t i = wire::header_bytes; i < packet.size(); ++i) packet[i] = std::byte{in.byte()};
-  wire::serialize(header, std::span(packet).subspan(wire::header_bytes), seed,
+  wire::serialize(header, std::span(packet).subspan(wire::header_bytes), keys_of(keys, epoch),
                   std::span(packet).first<wire::header_bytes>());
   return packet;
 }

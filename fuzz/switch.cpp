@@ -1,5 +1,5 @@
 // fuzz/switch.cpp — a switch under any list of operations: sessions that come and go and go on in
-// other epochs, ranks, switches below and parents (P9) that know the seed and break every rule,
+// other epochs, ranks, switches below and parents (P9) that know the keys and break every rule,
 // strangers. I5, I8 and P20 hold after each; what is sent goes to bound ports, no larger than a
 // fragment may be; but that there is no such session, to whoever asks.
 #include "core/switching/switch.hpp"
@@ -39,7 +39,7 @@ class Bench {
   }
 
  private:
-  static std::uint64_t seed_of(SessionId session) { return 100 + session.value; }
+  static std::uint32_t number_of(SessionId session) { return 100 + session.value; }
 
   void step() {
     const SessionId session(1 + in_.below(sessions));
@@ -63,7 +63,7 @@ class Bench {
       case 5:
         return receive(fuzz::packet_from(in_, session, in_.byte()));  // a stranger's tag
       default:
-        return receive(fuzz::packet_from(in_, session, seed_of(session), epochs_[session.value]));
+        return receive(fuzz::packet_from(in_, session, number_of(session), epochs_[session.value]));
     }
   }
 
@@ -94,9 +94,10 @@ class Bench {
   }
 
   void open(SessionId session) {
-    const auto opened = machine_.open({session, Epoch(1), fuzz::op_ranks, lanes, in_.below(4),
-                                       window, fuzz::op_fragment_bytes, seed_of(session),
-                                       Seq(in_.below(2) == 0 ? 0 : 0xfffffff0), place()});
+    const auto opened =
+        machine_.open({session, Epoch(1), fuzz::op_ranks, lanes, in_.below(4), window,
+                       fuzz::op_fragment_bytes, fuzz::keys_of(number_of(session)),
+                       Seq(in_.below(2) == 0 ? 0 : 0xfffffff0), place()});
     if (!opened) return;
     open_.insert(session.value);
     epochs_[session.value] = Epoch(1);
@@ -139,7 +140,8 @@ class Bench {
       for (const switching::Port port : out.ports) CAIS_CHECK(bound_.contains(port.value));
       std::vector<std::byte> packet(out.header.begin(), out.header.end());
       packet.insert(packet.end(), out.payload.begin(), out.payload.end());
-      CAIS_CHECK(wire::tag_is_right(packet, seed_of(header.session)));
+      CAIS_CHECK(
+          wire::tag_is_right(packet, fuzz::keys_of(number_of(header.session), header.epoch)));
     }
     switching::Event event;
     while (machine_.poll_event(event)) {

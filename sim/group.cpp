@@ -1,6 +1,7 @@
 #include "sim/group.hpp"
 
 #include "base/check.hpp"
+#include "wire/bytes.hpp"
 
 namespace cais::sim {
 namespace {
@@ -14,6 +15,13 @@ wire::DescriptorSpec another_spec(Rng& rng, const Shape& shape, const Job& than)
     const auto descriptor = wire::make_descriptor(spec);
     if (descriptor && wire::hash(*descriptor) != wire::hash(than.descriptor)) return spec;
   }
+}
+
+/// Nobody in the simulator guesses: a word is as good as four.
+wire::Secret random_secret(Rng& rng) {
+  wire::Secret secret;
+  wire::store_network(secret.bytes.data(), rng.next());
+  return secret;
 }
 
 }  // namespace
@@ -38,7 +46,10 @@ Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_
   config.lanes = shape.lanes;
   config.window_fragments = static_cast<std::uint32_t>(scenario.window);
   config.payload_bytes_max = shape.payload_bytes_max;
-  config.tag_seed = rng.next();
+  secret = random_secret(rng);
+  // Sessions with either kind of tag run side by side.
+  tags = index % 2 == 0 ? wire::Tags::keyed : wire::Tags::checksum;
+  config.keys = keys(config.epoch);
   config.first_seq = Seq(0u - static_cast<std::uint32_t>(scenario.wrap));
 
   Rng of_tree = numbers(scenario.seed, Purpose::tree, index << 32 | which_life);
@@ -66,6 +77,12 @@ Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_
   }
   members.resize(shape.ranks);
   for (Member& member : members) member.described.resize(scenario.ops);
+}
+
+const wire::Keys& Group::keys(Epoch epoch) {
+  wire::Keys& known = keys_by_epoch[epoch];
+  if (!known) known = wire::Keys::of_session(tags, secret, config.ranks, epoch);
+  return known;
 }
 
 bool Group::lives_in(Epoch epoch) const {
@@ -111,7 +128,7 @@ agent::Config Group::agent_config(Rank rank) const {
           .ranks = config.ranks,
           .lanes = config.lanes,
           .window_fragments = config.window_fragments,
-          .tag_seed = config.tag_seed,
+          .keys = wire::Keys::of_rank(tags, wire::secrets_of(secret, rank), rank, config.epoch),
           .first_seq = config.first_seq,
           .retains = retains};
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ struct Group {
   SessionId id() const { return config.session; }
   /// Whether this life of the session has that epoch, at some time.
   bool lives_in(Epoch epoch) const;
+  /// Of all ranks.
+  const wire::Keys& keys(Epoch epoch);
   std::uint64_t lanes_served(std::uint64_t of_switch) const;
   /// The switch has nothing of the session in service any more.
   void withdraw(std::size_t of_switch);
@@ -48,7 +51,10 @@ struct Group {
   switching::SessionConfig config_at(std::size_t plane, std::size_t node) const;
 
   switching::SessionConfig config;  // but for what differs between switches
-  bool retains;                     // its agents
+  wire::Tags tags;
+  wire::Secret secret;  // of the session
+  std::map<Epoch, wire::Keys> keys_by_epoch;
+  bool retains;  // its agents
   std::uint64_t life;
   Rng rng;
   std::deque<Job> jobs;

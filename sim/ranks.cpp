@@ -151,7 +151,7 @@ void World::send_to_switch(RankProcess& node, const agent::Transmit& out) {
   std::vector<std::byte> packet = joined(out.header, out.payload, out.padding);
   wire::Header header;
   const bool readable = wire::parse(packet, header) == wire::ParseError::none &&
-                        wire::tag_is_right(packet, group.config.tag_seed);
+                        wire::tag_is_right(packet, group.keys(header.epoch));
   if (!readable || header.session != group.id() || header.epoch != node.member.epoch() ||
       node.member.fenced() || header.lane != out.lane || header.lane.value >= group.config.lanes) {
     return fail("rank " + std::to_string(node.rank.value) + " sends what is not of its session");

@@ -2,7 +2,7 @@
 // buffers with trains of contributions, as GRO hands them over; the switch checks every tag, sums,
 // and makes the results. Only its own calls are timed. The sums are checked.
 //
-//   bench_switch [seconds per configuration]     one line of JSON for each configuration
+//   bench_switch [seconds per configuration [keyed|checksum]]   one line of JSON for each one
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -23,19 +23,20 @@ namespace {
 constexpr std::uint32_t window_fragments = 64;
 constexpr std::size_t train_bytes_max = 65'487;
 constexpr std::size_t receive_buffer_bytes = 65'536;
-constexpr std::uint64_t tag_seed = 7;
 
 struct Load {
   std::uint16_t ranks;
   std::uint32_t fragment_bytes;
   DType dtype;
+  wire::Tags tags;
 };
 
 /// Contributions of all ranks to the next fragments, in the buffers that they would come in.
 class Ranks {
  public:
-  Ranks(const Load& load, const wire::CommDescriptor& descriptor, const nir::Plan& plan)
-      : load_(load), plan_(plan), hash_(wire::hash(descriptor)) {}
+  Ranks(const Load& load, const wire::CommDescriptor& descriptor, const nir::Plan& plan,
+        const wire::Keys& keys)
+      : load_(load), plan_(plan), hash_(wire::hash(descriptor)), keys_(keys) {}
 
   std::uint32_t train_packets() const {
     const std::size_t packet = load_.fragment_bytes + wire::header_bytes;
@@ -58,7 +59,7 @@ class Ranks {
       header.offset = static_cast<std::uint32_t>(plan_.extent(fragment).offset / wire::offset_step);
       std::byte* at = buffer + i * packet;
       fill_payload(at + wire::header_bytes, rank);
-      wire::serialize(header, {at + wire::header_bytes, load_.fragment_bytes}, tag_seed,
+      wire::serialize(header, {at + wire::header_bytes, load_.fragment_bytes}, keys_,
                       std::span<std::byte, wire::header_bytes>(at, wire::header_bytes));
     }
   }
@@ -100,6 +101,7 @@ class Ranks {
   Load load_;
   nir::Plan plan_;
   DescriptorHash hash_;
+  wire::Keys keys_;
 };
 
 /// Gigabits of contributions per second of the switch's time.
@@ -113,13 +115,14 @@ double measure(const Load& load, double seconds) {
   spec.fragment_bytes = load.fragment_bytes;
   const auto descriptor = wire::make_descriptor(spec);
   const auto plan = nir::lower(*descriptor);
-  const Ranks ranks(load, *descriptor, *plan);
+  const wire::Keys keys = wire::Keys::of_session(load.tags, wire::Secret{}, load.ranks, Epoch(1));
+  const Ranks ranks(load, *descriptor, *plan, keys);
 
   BufferPool pool(4u * load.ranks, receive_buffer_bytes);
   Switch machine;
   CAIS_CHECK(machine
                  .open({SessionId(1), Epoch(1), load.ranks, 1, 1, window_fragments,
-                        load.fragment_bytes, tag_seed})
+                        load.fragment_bytes, keys})
                  .ok());
   CAIS_CHECK(machine.define(SessionId(1), *descriptor).ok());
   for (std::uint16_t r = 0; r < load.ranks; ++r) {
@@ -161,14 +164,18 @@ double measure(const Load& load, double seconds) {
 
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.5;
+  const std::string_view tags = argc > 2 ? argv[2] : "keyed";
   using cais::DType;
+  const auto kind = tags == "checksum" ? cais::wire::Tags::checksum : cais::wire::Tags::keyed;
   for (const DType dtype : {DType::float32, DType::bfloat16}) {
     for (const std::uint32_t fragment_bytes : {1024u, 8192u}) {
       for (const std::uint16_t ranks : std::initializer_list<std::uint16_t>{2, 4, 8, 16}) {
-        const double gigabits = cais::switching::measure({ranks, fragment_bytes, dtype}, seconds);
+        const double gigabits =
+            cais::switching::measure({ranks, fragment_bytes, dtype, kind}, seconds);
         std::printf(
-            "{\"bench\": \"S5a\", \"dtype\": \"%s\", \"ranks\": %u, "
+            "{\"bench\": \"S5a\", \"tags\": \"%s\", \"dtype\": \"%s\", \"ranks\": %u, "
             "\"fragment_bytes\": %u, \"gigabits_per_s\": %.1f, \"kernels\": \"%s\"}\n",
+            kind == cais::wire::Tags::keyed ? "keyed" : "checksum",
             std::string(to_string(dtype)).c_str(), ranks, fragment_bytes, gigabits,
             cais::numeric::instruction_set());
         std::fflush(stdout);

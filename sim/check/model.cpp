@@ -10,10 +10,17 @@
 namespace cais::sim {
 namespace {
 
-constexpr std::uint64_t tag_seed = 77;
+constexpr std::uint16_t ranks_in_worlds_max = 8;
 constexpr Seq first_seq{0xfffffffe};  // the counter wraps in every world
 /// Timeouts of one rank after which a run without faults must be over (I7).
 constexpr int timeouts_max = 8;
+
+const wire::Keys& keys_of(Epoch epoch) {
+  static const wire::Keys first =
+      wire::Keys::of_session(wire::Tags::keyed, wire::Secret{}, ranks_in_worlds_max, first_epoch);
+  static const wire::Keys second = first.at(second_epoch);
+  return epoch == first_epoch ? first : second;
+}
 
 /// A question's stamp says when it was asked. What is walked is order, not time.
 void forget_time(std::vector<std::byte>& packet) {
@@ -24,7 +31,8 @@ void forget_time(std::vector<std::byte>& packet) {
   want.stamp = 0;
   const auto timeless = wire::serialize(want);
   std::copy(timeless.begin(), timeless.end(), payload.begin());
-  wire::serialize(header, payload, tag_seed, std::span(packet).first<wire::header_bytes>());
+  wire::serialize(header, payload, keys_of(header.epoch),
+                  std::span(packet).first<wire::header_bytes>());
 }
 
 Tree tree_of(const SmallWorld& world) {
@@ -107,7 +115,7 @@ void Model::open_switch(switching::Switch& machine, std::size_t node) const {
                                     .lanes_served = 1,
                                     .window_fragments = world_.window,
                                     .payload_bytes_max = 16,
-                                    .tag_seed = tag_seed,
+                                    .keys = keys_of(first_epoch),
                                     .first_seq = first_seq,
                                     .place = tree_.place(node)});
   CAIS_CHECK(opened.ok());
@@ -143,7 +151,7 @@ State Model::first() {
                                             .ranks = world_.ranks,
                                             .lanes = 1,
                                             .window_fragments = world_.window,
-                                            .tag_seed = tag_seed,
+                                            .keys = keys_of(first_epoch),
                                             .first_seq = first_seq,
                                             .rto_initial = rto,
                                             .rto_min = rto,

@@ -57,6 +57,7 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
     request_.set_udp_address(join.udp_address);
     request_.set_rank(join.rank);
     request_.set_ranks(join.ranks);
+    request_.set_tags(static_cast<v1::Tags>(join.tags));
     request_.set_fragment_bytes(join.fragment_bytes);
     request_.set_window_fragments(join.window_fragments);
     member_.set_rank(join.rank);
@@ -176,10 +177,15 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
   }
 
   void take_joined(const v1::Joined& joined) {
+    if (!cais::rpc::is_secret(joined.own_secret()) ||
+        !cais::rpc::is_secret(joined.group_secret())) {
+      return end(Error{ErrorCode::malformed,
+                       whom() + " sent no keys; run the same version of CAIS everywhere"});
+    }
     {
       const std::scoped_lock lock(mutex_);
       member_.set_session(joined.session());
-      member_.set_tag_seed(joined.tag_seed());
+      member_.set_own_secret(joined.own_secret());
     }
     std::vector<std::uint16_t> ports;
     for (const std::uint32_t port : joined.lane_ports()) {
@@ -192,7 +198,8 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
     event.lanes = static_cast<std::uint32_t>(ports.size());
     event.lane_ports = ports.data();
     event.window_fragments = joined.window_fragments();
-    event.tag_seed = joined.tag_seed();
+    event.own_secret = bytes_of(joined.own_secret());
+    event.group_secret = bytes_of(joined.group_secret());
     tell(event);
   }
 

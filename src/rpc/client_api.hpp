@@ -17,11 +17,12 @@ struct CaisRpcJoin {
   const char* name;
   const char* udp_address;
   uint32_t rank, ranks;
+  uint32_t tags;  // cais::wire::Tags
   uint32_t fragment_bytes, window_fragments;
 };
 
 enum CaisRpcEventKind : uint32_t {
-  CAIS_RPC_JOINED = 1,      // session, epoch, lanes, lane_ports, window_fragments, tag_seed
+  CAIS_RPC_JOINED = 1,      // session, epoch, lanes, lane_ports, window_fragments, secrets
   CAIS_RPC_DESCRIBED = 2,   // hash
   CAIS_RPC_MISMATCHED = 3,  // first, second, first_descriptor, second_descriptor (128 bytes)
   CAIS_RPC_LEFT = 4,        // first, ops
@@ -33,7 +34,9 @@ struct CaisRpcEvent {
   uint32_t kind;
   uint32_t session, epoch, lanes, window_fragments;
   const uint16_t* lane_ports;
-  uint64_t tag_seed, hash, ops;
+  const unsigned char* own_secret;    // 32 bytes
+  const unsigned char* group_secret;  // 32 bytes
+  uint64_t hash, ops;
   uint32_t first, second;
   const unsigned char* first_descriptor;
   const unsigned char* second_descriptor;
@@ -58,7 +61,7 @@ struct CaisRpcApi {
   void (*destroy)(CaisRpcClient* client);
 };
 
-inline constexpr uint32_t cais_rpc_api_version = 2;
+inline constexpr uint32_t cais_rpc_api_version = 3;
 
 /// The name of the one symbol that the library exports, and its type.
 inline constexpr char cais_rpc_api_symbol[] = "cais_rpc_api";

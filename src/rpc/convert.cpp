@@ -1,5 +1,7 @@
 #include "rpc/convert.hpp"
 
+#include <cstring>
+
 namespace cais::rpc {
 namespace {
 
@@ -52,7 +54,8 @@ v1::SessionEvent to_proto(const SessionEvent& event) {
     out.set_epoch(joined->epoch.value);
     for (const std::uint16_t port : joined->lane_ports) out.add_lane_ports(port);
     out.set_window_fragments(joined->window_fragments);
-    out.set_tag_seed(joined->tag_seed);
+    out.set_own_secret(joined->secrets.own.bytes.data(), joined->secrets.own.bytes.size());
+    out.set_group_secret(joined->secrets.group.bytes.data(), joined->secrets.group.bytes.size());
   } else if (const auto* mismatched = std::get_if<Mismatched>(&event)) {
     v1::Mismatched& out = *message.mutable_mismatched();
     out.set_first(mismatched->first.value);
@@ -95,11 +98,17 @@ Result<JoinRequest> from_proto(const v1::JoinRequest& request) {
                      std::to_string(request.ranks()) + ": a group has 1 to " +
                      std::to_string(ranks_max) + " ranks, counted from 0"};
   }
+  if (request.tags() != v1::TAGS_KEYED && request.tags() != v1::TAGS_CHECKSUM) {
+    return Error{ErrorCode::invalid_argument,
+                 "packet tags of kind " + std::to_string(request.tags()) +
+                     " are not known here; run the same version of CAIS everywhere"};
+  }
   JoinRequest out;
   out.group = request.group();
   out.rank = Rank(static_cast<std::uint16_t>(request.rank()));
   out.ranks = static_cast<std::uint16_t>(request.ranks());
   out.udp_address = request.udp_address();
+  out.tags = static_cast<wire::Tags>(request.tags());
   out.fragment_bytes = request.fragment_bytes();
   out.window_fragments = request.window_fragments();
   out.name = request.name();
@@ -107,9 +116,14 @@ Result<JoinRequest> from_proto(const v1::JoinRequest& request) {
 }
 
 Member from_proto(const v1::Member& member) {
-  return Member{SessionId(member.session()), member.tag_seed(),
-                Rank(static_cast<std::uint16_t>(member.rank()))};
+  Member out{SessionId(member.session()), Rank(static_cast<std::uint16_t>(member.rank())), {}};
+  if (is_secret(member.own_secret())) {
+    std::memcpy(out.own.bytes.data(), member.own_secret().data(), out.own.bytes.size());
+  }
+  return out;
 }
+
+bool is_secret(const std::string& bytes) { return bytes.size() == sizeof(wire::Secret::bytes); }
 
 ErrorCode error_code_of(std::uint32_t number) {
   const bool known = number <= static_cast<std::uint32_t>(ErrorCode::system);

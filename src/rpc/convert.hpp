@@ -15,6 +15,9 @@ v1::StatusReply to_proto(const Status& status);
 Result<JoinRequest> from_proto(const v1::JoinRequest& request);
 Member from_proto(const v1::Member& member);
 
+/// Whether the bytes are as many as a wire::Secret has.
+bool is_secret(const std::string& bytes);
+
 /// The ErrorCode of that number; aborted where there is none.
 ErrorCode error_code_of(std::uint32_t number);
 

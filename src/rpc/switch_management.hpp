@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "base/types.hpp"
+#include "wire/keys.hpp"
 
 namespace cais::rpc {
 
@@ -21,6 +22,7 @@ struct JoinRequest {
   Rank rank;
   std::uint16_t ranks = 1;
   std::string udp_address;
+  wire::Tags tags{};
   std::uint32_t fragment_bytes = 0;
   std::uint32_t window_fragments = 0;  // all lanes together
   std::string name;
@@ -31,7 +33,7 @@ struct Joined {
   Epoch epoch;
   std::vector<std::uint16_t> lane_ports;
   std::uint32_t window_fragments = 0;
-  std::uint64_t tag_seed = 0;
+  wire::RankSecrets secrets;  // of the rank that it goes to
 };
 struct Mismatched {
   Rank first, second;
@@ -57,8 +59,8 @@ class EventSink {
 
 struct Member {
   SessionId session;
-  std::uint64_t tag_seed = 0;  // who does not know it is no member
   Rank rank;
+  wire::Secret own;  // who does not know it is not that member
 };
 
 struct SessionStatus {

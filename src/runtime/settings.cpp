@@ -24,8 +24,11 @@ namespace {
 
 using Complaint = std::optional<std::string>;  // what is allowed, when a value is not
 
-struct Transport {
-  TransportChoice Settings::*member;
+/// One of some words; the enumerators count them from 0.
+template <typename Enum>
+struct Choice {
+  Enum Settings::*member;
+  std::span<const std::string_view> words;
 };
 struct Flag {
   bool Settings::*member;
@@ -45,7 +48,8 @@ struct Number {
   bool power_of_two = false;
   bool zero_too = false;  // 0 has a meaning of its own, outside [min, max]
 };
-using Value = std::variant<Transport, Flag, Text, Number<std::uint32_t>, Number<std::uint64_t>>;
+using Value = std::variant<Choice<TransportChoice>, Choice<wire::Tags>, Flag, Text,
+                           Number<std::uint32_t>, Number<std::uint64_t>>;
 
 struct Row {
   std::string_view name;
@@ -55,6 +59,7 @@ struct Row {
 };
 
 constexpr std::array<std::string_view, 3> transport_names{"auto", "shm", "udp"};
+constexpr std::array<std::string_view, 2> tags_names{"keyed", "checksum"};
 
 Complaint any_text(const std::string&) { return std::nullopt; }
 
@@ -75,7 +80,7 @@ using U32 = Number<std::uint32_t>;
 using U64 = Number<std::uint64_t>;
 
 const std::array rows{
-    Row{"CAIS_TRANSPORT", Transport{&Settings::transport},
+    Row{"CAIS_TRANSPORT", Choice<TransportChoice>{&Settings::transport, transport_names},
         "What carries collectives. `auto`: shared memory between ranks of one machine, UDP "
         "between machines."},
     Row{"CAIS_SOCKET_IFNAME", Text{&Settings::socket_ifname, "names as in NCCL", check_ifname},
@@ -90,6 +95,10 @@ const std::array rows{
     Row{"CAIS_WINDOW",
         U32{&Settings::window_fragments, 2, switching::window_fragments_max, "fragments", 1, true},
         "Fragments of a lane that may be under way at once; a switch keeps twice as many slots."},
+    Row{"CAIS_PACKET_TAGS", Choice<wire::Tags>{&Settings::packet_tags, tags_names},
+        "What proves that a packet between machines is genuine. `keyed`: its tag, which nobody "
+        "makes without the session's keys. `checksum`: nothing but that it was not damaged by "
+        "accident; for links that nobody else can send on."},
     Row{"CAIS_MTU", U32{&Settings::mtu_bytes, 576, 65'535, "bytes", 1, false, true},
         "Largest IP packet sent. 0: what the interface and the path say."},
     Row{"CAIS_UDP_GSO", Flag{&Settings::udp_gso},
@@ -132,18 +141,21 @@ template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14 does not deduce it
 
 std::string allowed(const Value& value) {
-  return std::visit(Overloaded{[](const Transport&) { return std::string("auto, shm or udp"); },
-                               [](const Flag&) { return std::string("0 or 1"); },
-                               [](const Text& text) { return std::string(text.allowed); },
-                               [](const auto& number) {
-                                 return fmt::format(
-                                     "{}{} to {}{}{}", number.zero_too ? "0, or " : "", number.min,
-                                     number.max, number.power_of_two ? ", a power of two" : "",
-                                     number.multiple_of > 1
-                                         ? fmt::format(", a multiple of {}", number.multiple_of)
-                                         : "");
-                               }},
-                    value);
+  return std::visit(
+      Overloaded{[](const Flag&) { return std::string("0 or 1"); },
+                 [](const Text& text) { return std::string(text.allowed); },
+                 []<typename Enum>(const Choice<Enum>& choice) {
+                   const auto but_last = choice.words.first(choice.words.size() - 1);
+                   return fmt::format("{} or {}", fmt::join(but_last, ", "), choice.words.back());
+                 },
+                 []<typename Integer>(const Number<Integer>& number) {
+                   return fmt::format("{}{} to {}{}{}", number.zero_too ? "0, or " : "", number.min,
+                                      number.max, number.power_of_two ? ", a power of two" : "",
+                                      number.multiple_of > 1
+                                          ? fmt::format(", a multiple of {}", number.multiple_of)
+                                          : "");
+                 }},
+      value);
 }
 
 std::string_view unit(const Value& value) {
@@ -155,13 +167,15 @@ std::string_view unit(const Value& value) {
 
 std::string shown(const Settings& settings, const Value& value) {
   return std::visit(
-      Overloaded{[&](const Transport& choice) {
+      Overloaded{[&]<typename Enum>(const Choice<Enum>& choice) {
                    return std::string(
-                       transport_names[static_cast<std::size_t>(settings.*choice.member)]);
+                       choice.words[static_cast<std::size_t>(settings.*choice.member)]);
                  },
                  [&](const Flag& flag) { return std::string(settings.*flag.member ? "1" : "0"); },
                  [&](const Text& text) { return settings.*text.member; },
-                 [&](const auto& number) { return fmt::format("{}", settings.*number.member); }},
+                 [&]<typename Integer>(const Number<Integer>& number) {
+                   return fmt::format("{}", settings.*number.member);
+                 }},
       value);
 }
 
@@ -195,10 +209,11 @@ Complaint read(const Number<Integer>& row, const std::string& text, Settings* se
   return std::nullopt;
 }
 
-Complaint read(const Transport& row, const std::string& text, Settings* settings) {
-  const auto* at = std::find(transport_names.begin(), transport_names.end(), text);
-  if (at == transport_names.end()) return "";
-  settings->*row.member = static_cast<TransportChoice>(at - transport_names.begin());
+template <typename Enum>
+Complaint read(const Choice<Enum>& row, const std::string& text, Settings* settings) {
+  const auto at = std::find(row.words.begin(), row.words.end(), text);
+  if (at == row.words.end()) return "";
+  settings->*row.member = static_cast<Enum>(at - row.words.begin());
   return std::nullopt;
 }
 

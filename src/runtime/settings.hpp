@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/keys.hpp"
 
 namespace cais::runtime {
 
@@ -22,6 +23,7 @@ struct Settings {
   std::string switch_ip;
   std::uint32_t chunk_bytes = 262'144;   // E8
   std::uint32_t window_fragments = 512;  // W of each lane (P1)
+  wire::Tags packet_tags = wire::Tags::keyed;
   std::uint32_t mtu_bytes = 0;
   bool udp_gso = true;
   std::uint32_t shm_staging_bytes = 524'288;

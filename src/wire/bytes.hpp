@@ -1,4 +1,4 @@
-// wire/bytes.hpp — integers in network byte order, at any address.
+// wire/bytes.hpp — integers in network byte order, or little-endian, at any address.
 #pragma once
 
 #include <bit>
@@ -20,6 +20,19 @@ constexpr T swap_bytes(T value) {
 template <std::unsigned_integral T>
 constexpr T to_network(T value) {
   return std::endian::native == std::endian::big ? value : swap_bytes(value);
+}
+
+template <std::unsigned_integral T>
+T load_little(const std::byte* at) {
+  T little;
+  std::memcpy(&little, at, sizeof(T));
+  return std::endian::native == std::endian::little ? little : swap_bytes(little);
+}
+
+template <std::unsigned_integral T>
+void store_little(std::byte* at, T value) {
+  const T little = std::endian::native == std::endian::little ? value : swap_bytes(value);
+  std::memcpy(at, &little, sizeof(T));
 }
 
 template <std::unsigned_integral T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/check.hpp"
 #include "wire/bytes.hpp"
 #include "wire/digest.hpp"
 #include "wire/tag.hpp"
@@ -13,18 +14,17 @@ namespace {
 constexpr std::size_t tag_offset = tagged_header_bytes;
 static_assert(tag_offset + sizeof(std::uint64_t) == header_bytes);
 
-constexpr std::uint8_t level_mask = 0x0f;
 constexpr unsigned version_shift = 4;
 
 void write_fields(const Header& header, std::byte* out) {
   store_network(out, header.session.value);
   store_network(out + 4, header.seq.value);
   store_network(out + 8, header.epoch.value);
-  store_network(out + 10, header.rank.value);
+  store_network(out + rank_at, header.rank.value);
   store_network(out + 12, header.lane.value);
-  store_network(out + 13, static_cast<std::uint8_t>(header.kind));
+  store_network(out + kind_at, static_cast<std::uint8_t>(header.kind));
   store_network(out + 14, header.flags);
-  store_network(out + 15,
+  store_network(out + level_at,
                 static_cast<std::uint8_t>(version << version_shift | (header.level & level_mask)));
   store_network(out + 16, header.descriptor.value);
   store_network(out + 24, header.chunk);
@@ -33,26 +33,26 @@ void write_fields(const Header& header, std::byte* out) {
 
 }  // namespace
 
-void serialize(const Header& header, std::span<const std::byte> payload, std::uint64_t seed,
+void serialize(const Header& header, std::span<const std::byte> payload, const Keys& keys,
                std::span<std::byte, header_bytes> out) {
-  write_fields(header, out.data());
-  store_network(out.data() + tag_offset, tag_of(out.first<tag_offset>(), digest(payload), seed));
+  serialize(header, payload, {}, keys, out);
 }
 
 void serialize(const Header& header, std::span<const std::byte> payload,
-               std::span<const std::byte> padding, std::uint64_t seed,
+               std::span<const std::byte> padding, const Keys& keys,
                std::span<std::byte, header_bytes> out) {
   write_fields(header, out.data());
-  store_network(out.data() + tag_offset,
-                tag_of(out.first<tag_offset>(), digest(payload, padding), seed));
+  const auto tag = tag_of(out.first<tag_offset>(), payload, padding, keys);
+  CAIS_CHECK(tag.has_value());
+  store_network(out.data() + tag_offset, *tag);
 }
 
 ParseError parse(std::span<const std::byte> packet, Header& out) {
   if (packet.size() < header_bytes) return ParseError::too_short;
   const std::byte* in = packet.data();
-  const auto version_and_level = load_network<std::uint8_t>(in + 15);
+  const auto version_and_level = load_network<std::uint8_t>(in + level_at);
   if (version_and_level >> version_shift != version) return ParseError::bad_version;
-  const auto kind = load_network<std::uint8_t>(in + 13);
+  const auto kind = load_network<std::uint8_t>(in + kind_at);
   if (kind < static_cast<std::uint8_t>(Kind::contribution) ||
       kind > static_cast<std::uint8_t>(Kind::no_session)) {
     return ParseError::bad_kind;
@@ -62,7 +62,7 @@ ParseError parse(std::span<const std::byte> packet, Header& out) {
   out.session = session;
   out.seq = Seq(load_network<std::uint32_t>(in + 4));
   out.epoch = Epoch(load_network<std::uint16_t>(in + 8));
-  out.rank = Rank(load_network<std::uint16_t>(in + 10));
+  out.rank = Rank(load_network<std::uint16_t>(in + rank_at));
   out.lane = Lane(load_network<std::uint8_t>(in + 12));
   out.kind = static_cast<Kind>(kind);
   out.flags = load_network<std::uint8_t>(in + 14);
@@ -74,16 +74,17 @@ ParseError parse(std::span<const std::byte> packet, Header& out) {
   return ParseError::none;
 }
 
-bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed) {
+bool tag_is_right(std::span<const std::byte> packet, const Keys& keys) {
   if (packet.size() < header_bytes) return false;
-  return load_network<std::uint64_t>(packet.data() + tag_offset) ==
-         tag_of(packet.first<tag_offset>(), digest(packet.subspan(header_bytes)), seed);
+  const auto tag = tag_of(packet.first<tag_offset>(), packet.subspan(header_bytes), {}, keys);
+  // Two words, compared at once: how long it takes does not tell how many bits were guessed.
+  return tag && *tag == load_network<std::uint64_t>(packet.data() + tag_offset);
 }
 
 std::array<std::byte, header_bytes> deny(std::span<const std::byte, header_bytes> question) {
   std::array<std::byte, header_bytes> answer;
   std::copy(question.begin(), question.end(), answer.begin());
-  answer[13] = static_cast<std::byte>(Kind::no_session);
+  answer[kind_at] = static_cast<std::byte>(Kind::no_session);
   store_network(answer.data() + tag_offset, digest(answer));
   return answer;
 }

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "base/types.hpp"
+#include "wire/keys.hpp"
 
 namespace cais::wire {
 
@@ -27,6 +28,9 @@ enum class Kind : std::uint8_t {
   no_session = 8,  // switch → rank: there is no such session here (P16). The switch has no key for
                    // it: the question's own tag shows that this answers it
 };
+
+/// Whether ranks send it, to switches; the others come from switches, to ranks.
+constexpr bool sent_by_rank(Kind kind) { return kind == Kind::contribution || kind == Kind::want; }
 
 /// Bits of Header::flags.
 inline constexpr std::uint8_t flag_repeat = 0x01;    // sent before; no RTT sample from its answer
@@ -50,10 +54,12 @@ struct Header {
                                 //     from seq on; waiting: ranks 32 to 63, as a bitmap
   std::uint32_t offset = 0;     // 28: first byte of the payload in its unit, in steps of 8 bytes;
                                 //     waiting: ranks 0 to 31
-  std::uint64_t tag = 0;        // 32: checksum of bytes [0, 32) and the payload, seeded per session
+  std::uint64_t tag = 0;        // 32: of bytes [0, 32) and the payload (tag.hpp)
 };
 
 inline constexpr std::size_t header_bytes = 40;
+inline constexpr std::uint8_t level_mask = 0x0f;                         // of the byte at level_at
+inline constexpr std::size_t rank_at = 10, kind_at = 13, level_at = 15;  // bytes of the header
 inline constexpr std::uint32_t offset_step = 8;  // bytes that Header::offset counts in
 static_assert(header_bytes <= 48, "the promise of the wire format");
 static_assert(header_bytes % 8 == 0, "the payload stays aligned for every dtype");
@@ -61,21 +67,22 @@ static_assert(header_bytes % 8 == 0, "the payload stays aligned for every dtype"
 /// Why a packet was not parsed, or not accepted (P13). Each has its counter.
 enum class ParseError : std::uint8_t { none, too_short, bad_version, bad_kind, zero_session };
 
-/// Writes the 32 bytes before the tag, then the tag over them and the payload.
-/// `out` holds at least header_bytes. `seed` is the session's.
-void serialize(const Header& header, std::span<const std::byte> payload, std::uint64_t seed,
+/// Writes the 32 bytes before the tag, then the tag over them and the payload. `keys` hold the
+/// sender's, who is the rank of the header or, by its kind, a switch.
+void serialize(const Header& header, std::span<const std::byte> payload, const Keys& keys,
                std::span<std::byte, header_bytes> out);
 
 /// The tag of a payload that lies in two pieces (data and padding).
 void serialize(const Header& header, std::span<const std::byte> payload,
-               std::span<const std::byte> padding, std::uint64_t seed,
+               std::span<const std::byte> padding, const Keys& keys,
                std::span<std::byte, header_bytes> out);
 
 /// Reads a header. Any bytes may come in; nothing but ParseError comes of bad ones.
 ParseError parse(std::span<const std::byte> packet, Header& out);
 
-/// Whether the tag of a packet that `parse` accepted is right for header and payload.
-bool tag_is_right(std::span<const std::byte> packet, std::uint64_t seed);
+/// Whether the tag of a packet that `parse` accepted is right for header and payload. No when
+/// `keys` do not hold the key of who it says has sent it.
+bool tag_is_right(std::span<const std::byte> packet, const Keys& keys);
 
 /// The ranks that a header of Kind::waiting names: bit r for rank r. They stand in the header, so
 /// that the answer is no larger than what it answers (P13).

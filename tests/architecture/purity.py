@@ -31,6 +31,7 @@ ALLOWED = [re.compile(pattern) for pattern in (
     r"_GLOBAL_OFFSET_TABLE_$",
     r"__dso_handle$",
     r"__stack_chk_fail$",
+    r"__libc_single_threaded$",  # how std::shared_ptr counts, not what it says
     # Arithmetic that the processor lacks, and what it has (for the choice of kernels).
     r"__(popcount|clz|ctz|mul|div|udiv|mod|umod|float|fix|ext|trunc)\w+[23]$",
     r"__cpu_(model|features2|indicator_init)$",

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "tests/wire/some_keys.hpp"
 #include "wire/header.hpp"
 
 namespace cais::lab {
 namespace {
 
 constexpr std::size_t packet_at = 42;
-constexpr std::uint64_t seed = 5;
+const wire::Keys keys = wire::keys_of(5);
 
 /// A contribution of 64 bytes from one host to the other.
 std::vector<std::byte> frame() {
@@ -23,7 +24,7 @@ std::vector<std::byte> frame() {
   header.session = SessionId(3);
   header.kind = wire::Kind::contribution;
   const auto packet = std::span(bytes).subspan(packet_at);
-  wire::serialize(header, packet.subspan(wire::header_bytes), seed,
+  wire::serialize(header, packet.subspan(wire::header_bytes), keys,
                   packet.first<wire::header_bytes>());
   return bytes;
 }
@@ -48,7 +49,7 @@ TEST(Hostility, MakesEveryKindAndNoneThatIsRightButReplays) {
         std::equal(packet.begin(), packet.end(), real.begin() + packet_at, real.end());
     wire::Header header;
     const bool right =
-        wire::parse(packet, header) == wire::ParseError::none && wire::tag_is_right(packet, seed);
+        wire::parse(packet, header) == wire::ParseError::none && wire::tag_is_right(packet, keys);
     EXPECT_EQ(right, is_real) << i;  // a replay, or one that drew what was there
   }
   for (const std::uint64_t count : hostility.counts()) EXPECT_EQ(count, 100u);

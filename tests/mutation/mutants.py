@@ -171,7 +171,7 @@ MUTANTS = [
     ),
     Mutant(
         "tag_is_not_checked_at_the_switch", "P13", SWITCH + "admit.cpp",
-        "if (!wire::tag_is_right(bytes, session.config.tag_seed)) return Drop::wrong_tag;",
+        "if (!wire::tag_is_right(bytes, session.config.keys)) return Drop::wrong_tag;",
         "",
     ),
     Mutant(
@@ -355,7 +355,7 @@ MUTANTS = [
     ),
     Mutant(
         "tag_is_not_checked_at_the_agent", "P13", AGENT + "receive.cpp",
-        "if (!wire::tag_is_right(packet, config.tag_seed)) return Outcome::wrong_tag;",
+        "if (!wire::tag_is_right(packet, config.keys)) return Outcome::wrong_tag;",
         "",
     ),
     Mutant(

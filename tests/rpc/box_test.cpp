@@ -67,6 +67,13 @@ TEST(Box, ComputesAllKinds) {
   expect_all_free(box);
 }
 
+TEST(Box, ComputesWithChecksums) {
+  Box box(2);
+  with_ranks({.ranks = 3, .switch_ip = box.address(), .tags = wire::Tags::checksum},
+             [](TestRank& rank) { check_all_kinds(rank, 10'000); });
+  expect_all_free(box);
+}
+
 TEST(Box, SpreadsLanesOverWorkers) {
   Box box(3);
   with_ranks({.ranks = 3, .switch_ip = box.address()}, [](TestRank& rank) {
@@ -152,6 +159,56 @@ TEST(Box, WrongAddressIsAnError) {
   EXPECT_EQ(transport.error().code, ErrorCode::unavailable);
   EXPECT_THAT(transport.error().message, HasSubstr("CAIS_SWITCH_IP"));
   EXPECT_THAT(transport.error().message, HasSubstr("127.0.0.1:1"));
+}
+
+class KeptEvents final : public rpc::EventSink {
+ public:
+  void send(const rpc::SessionEvent& event) override { events.push_back(event); }
+  void close() override {}
+  std::vector<rpc::SessionEvent> events;
+};
+
+rpc::JoinRequest join_of(std::uint16_t rank) {
+  return {.group = "g",
+          .rank = Rank(rank),
+          .ranks = 2,
+          .udp_address = "127.0.0.1:9",
+          .fragment_bytes = 1024,
+          .window_fragments = 64,
+          .name = "rank " + std::to_string(rank)};
+}
+
+TEST(Box, RanksWithOtherTagsAreRefused) {
+  Box box(1);
+  const auto events = std::make_shared<KeptEvents>();
+  ASSERT_TRUE(box.registry().join(join_of(0), events).ok());
+  rpc::JoinRequest other = join_of(1);
+  other.tags = wire::Tags::checksum;
+  const Result<void> joined = box.registry().join(other, std::make_shared<KeptEvents>());
+  ASSERT_FALSE(joined.ok());
+  EXPECT_THAT(joined.error().message, HasSubstr("has keyed packet tags, not checksum"));
+  EXPECT_THAT(joined.error().message, HasSubstr("CAIS_PACKET_TAGS"));
+  box.stop();
+}
+
+TEST(Box, EachRankHasSecretsOfItsOwnAndSpeaksForItselfAlone) {
+  Box box(1);
+  std::vector<std::shared_ptr<KeptEvents>> events;
+  for (std::uint16_t rank = 0; rank < 2; ++rank) {
+    events.push_back(std::make_shared<KeptEvents>());
+    ASSERT_TRUE(box.registry().join(join_of(rank), events.back()).ok());
+  }
+  std::vector<rpc::Joined> joined;
+  for (const auto& each : events) joined.push_back(std::get<rpc::Joined>(each->events.at(0)));
+  EXPECT_TRUE(wire::equal(joined[0].secrets.group, joined[1].secrets.group));
+  EXPECT_FALSE(wire::equal(joined[0].secrets.own, joined[1].secrets.own));
+  EXPECT_FALSE(wire::equal(joined[0].secrets.own, joined[0].secrets.group));
+
+  const SessionId session = joined[0].session;
+  EXPECT_FALSE(box.registry().leave({session, Rank(1), joined[0].secrets.own}, 0).ok());
+  EXPECT_FALSE(box.registry().abort({session, Rank(0), {}}, Error{}).ok());
+  EXPECT_TRUE(box.registry().leave({session, Rank(0), joined[0].secrets.own}, 0).ok());
+  EXPECT_TRUE(box.registry().leave({session, Rank(1), joined[1].secrets.own}, 0).ok());
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ TEST(Settings, DefaultsHoldWhereNothingIsSet) {
   EXPECT_EQ(settings->transport, TransportChoice::automatic);
   EXPECT_EQ(settings->chunk_bytes, 262'144u);
   EXPECT_TRUE(settings->udp_gso);
+  EXPECT_EQ(settings->packet_tags, wire::Tags::keyed);
   EXPECT_FALSE(settings->allocator);
 }
 
@@ -38,6 +39,7 @@ TEST(Settings, EachKindOfValueIsRead) {
                                           {"CAIS_CHUNK_BYTES", "128K"},
                                           {"CAIS_WINDOW", "1024"},
                                           {"CAIS_UDP_GSO", "0"},
+                                          {"CAIS_PACKET_TAGS", "checksum"},
                                           {"CAIS_ARENA_MAX_BYTES", "8G"},
                                           {"CAIS_SOCKET_IFNAME", "^=eth0"},
                                           {"PATH", "/bin"}});
@@ -46,6 +48,7 @@ TEST(Settings, EachKindOfValueIsRead) {
   EXPECT_EQ(settings->chunk_bytes, 131'072u);
   EXPECT_EQ(settings->window_fragments, 1024u);
   EXPECT_FALSE(settings->udp_gso);
+  EXPECT_EQ(settings->packet_tags, wire::Tags::checksum);
   EXPECT_EQ(settings->arena_bytes_max, std::uint64_t{8} << 30);
   EXPECT_EQ(settings->socket_ifname, "^=eth0");
 }
@@ -53,6 +56,7 @@ TEST(Settings, EachKindOfValueIsRead) {
 TEST(Settings, AnErrorNamesTheVariableItsValueAndWhatIsAllowed) {
   EXPECT_THAT(error_of({{"CAIS_TRANSPORT", "tcp"}}),
               testing::AllOf(HasSubstr("CAIS_TRANSPORT=tcp"), HasSubstr("auto, shm or udp")));
+  EXPECT_THAT(error_of({{"CAIS_PACKET_TAGS", "none"}}), HasSubstr("keyed or checksum"));
   EXPECT_THAT(error_of({{"CAIS_CHUNK_BYTES", "32K"}}), HasSubstr("65536 to 1048576"));
   EXPECT_THAT(error_of({{"CAIS_WINDOW", "1000"}}), HasSubstr("a power of two"));
   EXPECT_THAT(error_of({{"CAIS_MTU", "100"}}), HasSubstr("0, or 576"));

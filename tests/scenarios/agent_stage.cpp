@@ -7,13 +7,14 @@
 
 #include "core/agent/agent.hpp"
 #include "tests/scenarios/script.hpp"
+#include "tests/wire/some_keys.hpp"
 
 namespace cais::scenarios {
 namespace {
 
 constexpr SessionId session{7};
 constexpr Epoch first_epoch{1};
-constexpr std::uint64_t tag_seed = 99;
+constexpr std::uint64_t secret = 99;
 
 /// An op that the agent runs, with its tensors: element i of `send` is i + 1.
 struct Running {
@@ -29,8 +30,13 @@ class AgentStage final : public Stage {
     words.need("ranks");
     ranks_ = static_cast<std::uint16_t>(words.number());
     const std::int64_t window = words.take("window") ? words.number() : 4;
-    agent::Config config{session, epoch_, rank, ranks_, 1, static_cast<std::uint32_t>(window),
-                         tag_seed};
+    agent::Config config{session,
+                         epoch_,
+                         rank,
+                         ranks_,
+                         1,
+                         static_cast<std::uint32_t>(window),
+                         wire::keys_of(secret)};
     config.retains = words.take("retains");
     machine_ = std::make_unique<agent::Agent>(config);
   }
@@ -168,7 +174,8 @@ class AgentStage final : public Stage {
     }
     std::vector<std::byte> packet(wire::header_bytes + payload.size());
     std::copy(payload.begin(), payload.end(), packet.begin() + wire::header_bytes);
-    wire::serialize(header, payload, tag_seed, std::span(packet).first<wire::header_bytes>());
+    wire::serialize(header, payload, wire::keys_of(secret, header.epoch),
+                    std::span(packet).first<wire::header_bytes>());
     machine_->receive(now_, packet);
     drain();
   }
@@ -201,7 +208,7 @@ class AgentStage final : public Stage {
     packet.insert(packet.end(), out.padding.begin(), out.padding.end());
     wire::Header header;
     if (wire::parse(packet, header) != wire::ParseError::none ||
-        !wire::tag_is_right(packet, tag_seed)) {
+        !wire::tag_is_right(packet, wire::keys_of(secret, header.epoch))) {
       throw Failure("the agent sent a packet that does not parse");
     }
     const std::string seq = " seq " + std::to_string(header.seq.value);

@@ -8,13 +8,14 @@
 #include "core/switching/switch.hpp"
 #include "tests/scenarios/script.hpp"
 #include "tests/scenarios/switch_words.hpp"
+#include "tests/wire/some_keys.hpp"
 
 namespace cais::scenarios {
 namespace {
 
 constexpr SessionId session{7};
 constexpr Epoch first_epoch{1};
-constexpr std::uint64_t tag_seed = 99;
+constexpr std::uint64_t secret = 99;
 constexpr switching::Port parent_port{100};
 
 class SwitchStage final : public Stage {
@@ -37,7 +38,7 @@ class SwitchStage final : public Stage {
     }
     const auto opened =
         machine_.open({session, first_epoch, ranks_, 1, 1, static_cast<std::uint32_t>(window), 1024,
-                       tag_seed, first_, place_});
+                       wire::keys_of(secret), first_, place_});
     if (!opened) throw Failure(opened.error().message);
     bind();
   }
@@ -165,9 +166,9 @@ class SwitchStage final : public Stage {
       payload.assign(bitmap.begin(), bitmap.end());
     }
     std::int64_t port = speaker(rank);
-    std::uint64_t seed = tag_seed;
-    while (!words.empty()) disturb(words, header, port, seed);
-    receive(header, payload, port, seed);
+    std::uint64_t whose = secret;
+    while (!words.empty()) disturb(words, header, port, whose);
+    receive(header, payload, port, whose);
   }
 
   /// "seq S of ranks A B ops X Y"
@@ -183,7 +184,7 @@ class SwitchStage final : public Stage {
     words.need("ops");
     what.first_descriptor = header.descriptor = find(words.word()).hash;
     what.second_descriptor = find(words.word()).hash;
-    receive(header, wire::serialize(what), port, tag_seed);
+    receive(header, wire::serialize(what), port, secret);
   }
 
   /// "parent sends result|done|nak|waiting seq S [values] [of rank R] [finished] [x N] [for R…]
@@ -212,14 +213,15 @@ class SwitchStage final : public Stage {
     }
     if (header.kind == wire::Kind::done || header.kind == wire::Kind::nak) header.chunk = 1;
     while (!words.empty()) detail_from_parent(words, header, payload, port);
-    receive(header, payload, port, tag_seed);
+    receive(header, payload, port, secret);
   }
 
   void receive(const wire::Header& header, std::span<const std::byte> payload, std::int64_t port,
-               std::uint64_t seed) {
+               std::uint64_t whose) {
     std::vector<std::byte> packet(wire::header_bytes + payload.size());
     std::copy(payload.begin(), payload.end(), packet.begin() + wire::header_bytes);
-    wire::serialize(header, payload, seed, std::span(packet).first<wire::header_bytes>());
+    wire::serialize(header, payload, wire::keys_of(whose, header.epoch),
+                    std::span(packet).first<wire::header_bytes>());
     receive(port, packet);
   }
 
@@ -258,7 +260,7 @@ class SwitchStage final : public Stage {
     if (readable && header.kind == wire::Kind::no_session && packet.size() == wire::header_bytes) {
       return "no_session seq " + std::to_string(header.seq.value);
     }
-    if (!readable || !wire::tag_is_right(packet, tag_seed)) {
+    if (!readable || !wire::tag_is_right(packet, wire::keys_of(secret, header.epoch))) {
       throw Failure("the switch sent a packet that does not parse");
     }
     std::string line =

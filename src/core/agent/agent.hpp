@@ -39,8 +39,8 @@ struct Config {
   std::uint16_t ranks;
   std::uint8_t lanes;              // of the session
   std::uint32_t window_fragments;  // W of each lane
-  std::uint64_t tag_seed;
-  Seq first_seq{};  // where each lane begins to count, as in the switch
+  wire::Keys keys;                 // of this epoch; of this rank at least
+  Seq first_seq{};                 // where each lane begins to count, as in the switch
   Duration rto_initial = std::chrono::milliseconds(20);
   Duration rto_min = std::chrono::milliseconds(2);    // floor (P2)
   Duration rto_max = std::chrono::milliseconds(500);  // cap of the back-off

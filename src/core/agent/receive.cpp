@@ -44,7 +44,7 @@ Agent::State::Outcome Agent::State::receive(Instant now, std::span<const std::by
       (!lane.in_window(header.seq) || lane.at(header.seq).state == Fragment::State::settled)) {
     return Outcome::stale;
   }
-  if (!wire::tag_is_right(packet, config.tag_seed)) return Outcome::wrong_tag;
+  if (!wire::tag_is_right(packet, config.keys)) return Outcome::wrong_tag;
   switch (header.kind) {
     case wire::Kind::result:
       return result(now, lane, header, payload);

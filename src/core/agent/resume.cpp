@@ -50,6 +50,7 @@ Result<void> Agent::resume(Epoch epoch, std::span<const Seq> from) {
                    " fragments are kept before seq " + std::to_string(unsettled.value));
   }
   state.config.epoch = epoch;
+  state.config.keys = state.config.keys.at(epoch);
   state.fenced = state.told_no_session = false;
   for (LaneState& lane : state.lanes) state.rewind(lane, from[lane.lane.value]);
   return {};

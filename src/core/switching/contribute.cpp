@@ -206,7 +206,7 @@ void Switch::State::reduce(Slot& slot, const Arrival& arrival, const Program& pr
     header.flags = wire::flag_finished;
     header.rank = Rank(0);
     header.level = 0;
-    wire::serialize(header, {packet + wire::header_bytes, bytes}, session.config.tag_seed,
+    wire::serialize(header, {packet + wire::header_bytes, bytes}, session.config.keys,
                     std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes));
   }
   slot.state = Slot::State::finished;

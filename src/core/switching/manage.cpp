@@ -207,6 +207,7 @@ Result<void> Switch::fence(SessionId id, Epoch epoch) {
   for (auto& lane : session->lanes) lane.reset();
   session->refusal.reset();
   session->config.epoch = epoch;
+  session->config.keys = session->config.keys.at(epoch);
   session->fenced = true;
   return {};
 }

@@ -57,8 +57,8 @@ struct SessionConfig {
   std::uint64_t lanes_served;       // bit l: lane l is ours
   std::uint32_t window_fragments;   // W, a power of two
   std::uint32_t payload_bytes_max;  // of one fragment
-  std::uint64_t tag_seed;
-  Seq first_seq{};  // where each lane begins to count
+  wire::Keys keys;                  // of all ranks, in this epoch
+  Seq first_seq{};                  // where each lane begins to count
   TreePlace place{};
 };
 

@@ -149,7 +149,7 @@ void Switch::State::mark_as_result(const Slot& slot, const Arrival& arrival, Ran
   header.offset = slot.offset;
   header.flags = slot.state == Slot::State::finished ? wire::flag_finished : std::uint8_t{0};
   const std::size_t bytes = arrival.session->programs[slot.program].plan.fragment_bytes;
-  wire::serialize(header, {packet + wire::header_bytes, bytes}, arrival.session->config.tag_seed,
+  wire::serialize(header, {packet + wire::header_bytes, bytes}, arrival.session->config.keys,
                   std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes));
 }
 
@@ -159,7 +159,7 @@ bool Switch::State::fill(Outgoing& entry, Session& session, Transmit& out) {
     return fill_kept(entry, session, out);
   }
   out.payload = std::span<const std::byte>(entry.note).first(entry.note_bytes);
-  wire::serialize(entry.header, out.payload, session.config.tag_seed, entry.bytes);
+  wire::serialize(entry.header, out.payload, session.config.keys, entry.bytes);
   out.header = entry.bytes;
   return true;
 }
@@ -185,7 +185,7 @@ bool Switch::State::fill_kept(Outgoing& entry, Session& session, Transmit& out) 
   out.header = {packet, wire::header_bytes};
   out.payload = {packet + wire::header_bytes, bytes};
   if (entry.up) {
-    wire::serialize(entry.header, out.payload, session.config.tag_seed, entry.bytes);
+    wire::serialize(entry.header, out.payload, session.config.keys, entry.bytes);
     out.header = entry.bytes;
   }
   return true;

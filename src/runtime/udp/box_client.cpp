@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstring>
 #include <filesystem>
 #include <span>
 
@@ -69,6 +70,12 @@ Result<wire::CommDescriptor> parse(const unsigned char* bytes) {
   return wire::parse_descriptor(std::as_bytes(std::span(copy.data(), copy.size())));
 }
 
+wire::Secret secret_at(const unsigned char* bytes) {
+  wire::Secret secret;
+  std::memcpy(secret.bytes.data(), bytes, secret.bytes.size());
+  return secret;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<BoxClient>> BoxClient::join(const BoxJoin& request, Instant deadline) {
@@ -95,6 +102,7 @@ BoxClient::BoxClient(const CaisRpcApi& api, io::Waker waker, const BoxJoin& requ
       .udp_address = request.udp_address.c_str(),
       .rank = request.rank.value,
       .ranks = request.ranks,
+      .tags = static_cast<std::uint32_t>(request.tags),
       .fragment_bytes = request.fragment_bytes,
       .window_fragments = request.window_fragments,
   };
@@ -125,7 +133,7 @@ void BoxClient::take(const CaisRpcEvent& event) {
                             Epoch(static_cast<std::uint16_t>(event.epoch)),
                             {event.lane_ports, event.lane_ports + event.lanes},
                             event.window_fragments,
-                            event.tag_seed};
+                            {secret_at(event.own_secret), secret_at(event.group_secret)}};
       joined_ = true;
       joined_changed_.notify_all();
       break;

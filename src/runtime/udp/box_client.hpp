@@ -14,6 +14,7 @@
 #include "io/poller.hpp"
 #include "rpc/client_api.hpp"
 #include "runtime/udp/management.hpp"
+#include "wire/keys.hpp"
 
 namespace cais::runtime {
 
@@ -26,6 +27,7 @@ struct BoxJoin {
   std::uint16_t ranks = 1;
   std::string name;         // for people
   std::string udp_address;  // where this rank sends from
+  wire::Tags tags{};
   std::uint32_t fragment_bytes = 0;
   std::uint32_t window_fragments = 0;  // all lanes together
 };
@@ -35,7 +37,7 @@ struct BoxSession {
   Epoch epoch;
   std::vector<std::uint16_t> lane_ports;
   std::uint32_t window_fragments = 0;  // W of each lane
-  std::uint64_t tag_seed = 0;
+  wire::RankSecrets secrets;
 };
 
 class BoxClient final : public Management {

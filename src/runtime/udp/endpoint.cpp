@@ -47,7 +47,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::make(const EndpointConfig& config,
   }
   session.window_fragments = agent.window_fragments;
   session.payload_bytes_max = config.payload_bytes_max;
-  session.tag_seed = agent.tag_seed;
+  session.keys = agent.keys;
   switching::Switch& own = endpoint->switch_.emplace();
   if (Result<void> opened = own.open(session); !opened) return opened.error();
   for (std::uint16_t rank = 0; rank < agent.ranks; ++rank) {

@@ -1,24 +1,48 @@
 #include "runtime/udp/members.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <sstream>
 
 namespace cais::runtime {
 namespace {
 
-constexpr int format_version = 1;
+constexpr int format_version = 2;
 
 std::string key(const GroupConfig& group, std::string_view what, std::size_t rank) {
   return "cais/udp/" + group.name + "/" + std::string(what) + "/" + std::to_string(rank);
+}
+
+std::string to_hex(const wire::Secret& secret) {
+  std::string text;
+  for (const std::byte byte : secret.bytes) {
+    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return text;
+}
+
+std::optional<wire::Secret> secret_from_hex(std::string_view text) {
+  wire::Secret secret;
+  if (text.size() != 2 * secret.bytes.size()) return std::nullopt;
+  for (std::size_t i = 0; i < secret.bytes.size(); ++i) {
+    std::uint8_t byte = 0;
+    const char* const digits = text.data() + 2 * i;
+    const auto [end, error] = std::from_chars(digits, digits + 2, byte, 16);
+    if (error != std::errc() || end != digits + 2) return std::nullopt;
+    secret.bytes[i] = std::byte{byte};
+  }
+  return secret;
 }
 
 std::string encode(const Member& member) {
   std::ostringstream out;
   out << format_version << ' ' << member.udp.to_string() << ' ' << member.tcp.to_string() << ' '
       << member.window << ' ' << member.process << ' ' << member.session.value << ' '
-      << member.secret << ' ' << (member.switch_ip.empty() ? "-" : member.switch_ip) << ' '
-      << member.host;
+      << member.secret << ' ' << static_cast<int>(member.tags) << ' ' << to_hex(member.tag_secret)
+      << ' ' << (member.switch_ip.empty() ? "-" : member.switch_ip) << ' ' << member.host;
   return out.str();
 }
 
@@ -29,14 +53,20 @@ Result<Member> decode(const std::string& text, std::size_t rank) {
           "', which this version of CAIS cannot read; run the same at all ranks"};
   std::istringstream in(text);
   int version = 0;
-  std::string udp, tcp;
+  int tags = 0;
+  std::string udp, tcp, tag_secret;
   Member member;
   in >> version >> udp >> tcp >> member.window >> member.process >> member.session.value >>
-      member.secret >> member.switch_ip >> member.host;
+      member.secret >> tags >> tag_secret >> member.switch_ip >> member.host;
   if (!in || version != format_version) return unreadable;
   const Result<io::Address> udp_address = io::Address::parse(udp);
   const Result<io::Address> tcp_address = io::Address::parse(tcp);
-  if (!udp_address || !tcp_address) return unreadable;
+  const std::optional<wire::Secret> secret = secret_from_hex(tag_secret);
+  const bool known =
+      tags == static_cast<int>(wire::Tags::keyed) || tags == static_cast<int>(wire::Tags::checksum);
+  if (!udp_address || !tcp_address || !secret || !known) return unreadable;
+  member.tags = static_cast<wire::Tags>(tags);
+  member.tag_secret = *secret;
   member.udp = *udp_address;
   member.tcp = *tcp_address;
   if (member.switch_ip == "-") member.switch_ip.clear();
@@ -72,11 +102,19 @@ Result<std::vector<Member>> exchange_members(Rendezvous& rendezvous, const Group
     if (!text) return where(text.error(), group.outer_rank(rank));
     Result<Member> member = decode(*text, group.outer_rank(rank));
     if (!member) return member.error();
-    if (member->switch_ip != self.switch_ip) {
+    const auto differs = [&](std::string_view setting, std::string_view theirs,
+                             std::string_view ours) {
       return Error{ErrorCode::invalid_argument,
-                   "CAIS_SWITCH_IP must be the same at all ranks, but is '" + member->switch_ip +
-                       "' at " + member->name(group.outer_rank(rank)) + " and '" + self.switch_ip +
-                       "' at rank " + std::to_string(group.outer_rank(group.rank))};
+                   fmt::format("{} must be the same at all ranks, but is '{}' at {} and '{}' at "
+                               "rank {}",
+                               setting, theirs, member->name(group.outer_rank(rank)), ours,
+                               group.outer_rank(group.rank))};
+    };
+    if (member->switch_ip != self.switch_ip) {
+      return differs("CAIS_SWITCH_IP", member->switch_ip, self.switch_ip);
+    }
+    if (member->tags != self.tags) {
+      return differs("CAIS_PACKET_TAGS", wire::to_string(member->tags), wire::to_string(self.tags));
     }
     members.push_back(std::move(*member));
   }

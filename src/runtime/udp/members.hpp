@@ -10,6 +10,7 @@
 #include "io/address.hpp"
 #include "runtime/communicator.hpp"
 #include "runtime/rendezvous.hpp"
+#include "wire/keys.hpp"
 
 namespace cais::runtime {
 
@@ -20,7 +21,9 @@ struct Member {
   std::uint32_t window = 0;  // fragments, as its settings say
   std::uint32_t process = 0;
   SessionId session;         // rank 0's holds for all
-  std::uint64_t secret = 0;  // rank 0's: seeds the packet tags, and opens the control channel
+  std::uint64_t secret = 0;  // rank 0's: opens the control channel
+  wire::Tags tags{};         // as its settings say; the same at all ranks
+  wire::Secret tag_secret;   // rank 0's: the packets' keys follow from it
   std::string switch_ip;     // as its settings say; the same at all ranks
   std::string host;
 

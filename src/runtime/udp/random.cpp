@@ -12,4 +12,11 @@ std::uint64_t random_word() {
   return word;
 }
 
+wire::Secret random_secret() {
+  wire::Secret secret;
+  auto& bytes = secret.bytes;  // less than 256 come in one piece
+  CAIS_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  return secret;
+}
+
 }  // namespace cais::runtime

@@ -71,6 +71,11 @@ Result<SwitchRegistry::Session*> SwitchRegistry::session_for(const rpc::JoinRequ
                      std::to_string(session.fragment_bytes) + " bytes, not " +
                      std::to_string(request.fragment_bytes));
     }
+    if (session.tags != request.tags) {
+      return refused("group '" + request.group + "' has " + wire::to_string(session.tags) +
+                     " packet tags, not " + wire::to_string(request.tags) +
+                     ": CAIS_PACKET_TAGS must be the same at all ranks");
+    }
     return &session;
   }
   if (sessions_.size() >= switching::sessions_max) {
@@ -85,7 +90,8 @@ Result<SwitchRegistry::Session*> SwitchRegistry::session_for(const rpc::JoinRequ
   session.group = request.group;
   session.fragment_bytes = request.fragment_bytes;
   session.window_fragments = options_.window_fragments_max;
-  session.tag_seed = random_word();
+  session.tags = request.tags;
+  session.secret = random_secret();
   session.ranks.resize(request.ranks);
   return &session;
 }
@@ -122,7 +128,6 @@ Result<void> SwitchRegistry::open(Session& session) {
   joined.epoch = first_epoch;
   joined.window_fragments =
       std::bit_floor(std::max(session.window_fragments / lanes, window_fragments_min));
-  joined.tag_seed = session.tag_seed;
 
   switching::SessionConfig config{};
   config.session = session.id;
@@ -131,7 +136,7 @@ Result<void> SwitchRegistry::open(Session& session) {
   config.lanes = static_cast<std::uint8_t>(lanes);
   config.window_fragments = joined.window_fragments;
   config.payload_bytes_max = session.fragment_bytes;
-  config.tag_seed = session.tag_seed;
+  config.keys = wire::Keys::of_session(session.tags, session.secret, config.ranks, first_epoch);
   std::vector<io::Address> addresses;
   for (const Participant& rank : session.ranks) addresses.push_back(rank.address);
   for (std::size_t lane = 0; lane < workers_.size(); ++lane) {
@@ -140,7 +145,11 @@ Result<void> SwitchRegistry::open(Session& session) {
     if (Result<void> opened = workers_[lane]->open(config, addresses); !opened) return opened;
     joined.lane_ports.push_back(workers_[lane]->port());
   }
-  tell_all(session, joined);
+  for (std::uint16_t rank = 0; rank < config.ranks; ++rank) {
+    joined.secrets = wire::secrets_of(session.secret, Rank(rank));
+    const auto& events = session.ranks[rank].events;
+    if (events != nullptr) events->send(joined);
+  }
   return {};
 }
 
@@ -186,8 +195,8 @@ void SwitchRegistry::gone(const rpc::EventSink& events) {
 
 Result<SwitchRegistry::Session*> SwitchRegistry::session_of(const rpc::Member& member) {
   const auto found = sessions_.find(member.session.value);
-  if (found == sessions_.end() || found->second.tag_seed != member.tag_seed ||
-      member.rank.value >= found->second.ranks.size()) {
+  if (found == sessions_.end() || member.rank.value >= found->second.ranks.size() ||
+      !wire::equal(member.own, wire::secrets_of(found->second.secret, member.rank).own)) {
     return Error{ErrorCode::invalid_argument, "there is no session " +
                                                   std::to_string(member.session.value) +
                                                   " with such a member: it has ended"};

@@ -60,7 +60,8 @@ class SwitchRegistry final : public rpc::SwitchManagement {
     std::string group;
     std::uint32_t fragment_bytes = 0;
     std::uint32_t window_fragments = 0;
-    std::uint64_t tag_seed = 0;
+    wire::Tags tags{};
+    wire::Secret secret;
     std::vector<Participant> ranks;
     std::unordered_map<std::uint64_t, std::string> shown;  // 128 bytes by descriptor hash
     bool open = false;                                     // at the workers

@@ -45,6 +45,8 @@ Member describe_self(const Settings& settings, const io::Address& udp, const io:
   self.process = static_cast<std::uint32_t>(::getpid());
   self.session = SessionId(static_cast<std::uint32_t>(random_word() | 1));
   self.secret = random_word();
+  self.tags = settings.packet_tags;
+  self.tag_secret = random_secret();
   self.switch_ip = settings.switch_ip;
   self.host = host_name();
   return self;
@@ -87,11 +89,12 @@ Result<std::unique_ptr<Transport>> begin_session(const Making& making, const End
                                                  std::unique_ptr<Management> management) {
   Result<io::Waker> waker = io::Waker::open();
   if (!waker) return waker.error();
-  making.log.info(telemetry::Subsystem::udp,
-                  "group '{}': {} ranks, {} lanes, {} switch, fragments of {} bytes, window {}",
-                  making.group.name, making.group.ranks, config.agent.lanes,
-                  config.embeds_switch ? "embedded" : "external", config.payload_bytes_max,
-                  config.agent.window_fragments);
+  making.log.info(
+      telemetry::Subsystem::udp,
+      "group '{}': {} ranks, {} lanes, {} switch, {} tags, fragments of {} bytes, window {}",
+      making.group.name, making.group.ranks, config.agent.lanes,
+      config.embeds_switch ? "embedded" : "external", wire::to_string(config.agent.keys.tags()),
+      config.payload_bytes_max, config.agent.window_fragments);
   UdpSessionConfig session;
   session.rank = Rank(making.group.rank);
   session.ranks = making.group.ranks;
@@ -129,7 +132,8 @@ EndpointConfig embedded_endpoint(const GroupConfig& group, const std::vector<Mem
   config.agent.window_fragments =
       std::bit_floor(std::max(in_flight / group.ranks, window_fragments_min));
   config.agent.packets_initial = packets_initial(config.agent.lanes, fragment_bytes);
-  config.agent.tag_seed = members[0].secret;
+  config.agent.keys =
+      wire::Keys::of_session(members[0].tags, members[0].tag_secret, group.ranks, first_epoch);
   config.payload_bytes_max = fragment_bytes;
   for (std::uint32_t rank = 0; rank < group.ranks; ++rank) {
     config.addresses.push_back(members[rank].udp);
@@ -181,7 +185,7 @@ Result<std::unique_ptr<Transport>> make_embedded(const Making& making) {
 }
 
 /// All lanes are served by the ports of one box.
-EndpointConfig box_endpoint(const GroupConfig& group, const BoxSession& session,
+EndpointConfig box_endpoint(const GroupConfig& group, wire::Tags tags, const BoxSession& session,
                             const io::Address& box, std::uint32_t fragment_bytes) {
   EndpointConfig config;
   config.embeds_switch = false;
@@ -192,7 +196,7 @@ EndpointConfig box_endpoint(const GroupConfig& group, const BoxSession& session,
   config.agent.lanes = static_cast<std::uint8_t>(session.lane_ports.size());
   config.agent.window_fragments = session.window_fragments;
   config.agent.packets_initial = packets_initial(config.agent.lanes, fragment_bytes);
-  config.agent.tag_seed = session.tag_seed;
+  config.agent.keys = wire::Keys::of_rank(tags, session.secrets, config.agent.rank, session.epoch);
   config.payload_bytes_max = fragment_bytes;
   for (std::uint32_t lane = 0; lane < session.lane_ports.size(); ++lane) {
     config.addresses.push_back(box.with_port(session.lane_ports[lane]));
@@ -225,11 +229,13 @@ Result<std::unique_ptr<Transport>> make_through_box(const Making& making) {
   join.ranks = group.ranks;
   join.name = self.name(group.outer_rank(group.rank));
   join.udp_address = self.udp.to_string();
+  join.tags = self.tags;
   join.fragment_bytes = *fragment;
   join.window_fragments = fragments_in_flight(least_window(*members), *fragment);
   Result<std::unique_ptr<BoxClient>> client = BoxClient::join(join, making.deadline);
   if (!client) return client.error();
-  const EndpointConfig config = box_endpoint(group, (*client)->session(), *box, *fragment);
+  const EndpointConfig config =
+      box_endpoint(group, join.tags, (*client)->session(), *box, *fragment);
   Result<std::unique_ptr<Endpoint>> endpoint = Endpoint::make(config, std::move(*socket));
   if (!endpoint) return endpoint.error();
   std::vector<std::string> ports;

@@ -6,15 +6,16 @@
 
 #include "base/rng.hpp"
 #include "sim/workload.hpp"
+#include "tests/wire/some_keys.hpp"
 
 namespace cais::agent {
 namespace {
 
 constexpr SessionId session{3};
-constexpr std::uint64_t seed = 11;
+const wire::Keys keys = wire::keys_of(11);
 
 Config config_of(std::uint16_t ranks, std::uint8_t lanes, std::uint32_t window) {
-  return {session, Epoch(1), Rank(0), ranks, lanes, window, seed};
+  return {session, Epoch(1), Rank(0), ranks, lanes, window, keys};
 }
 
 sim::Job job_of(OpKind kind, std::uint64_t elements, std::uint16_t ranks, std::uint8_t lanes) {
@@ -155,7 +156,7 @@ TEST(Agent, StandsWhatASwitchMakesUp) {
                                 : rng.chance(0.9)                 ? job.plan.fragment_bytes
                                                                   : rng.below(200);
       std::vector<std::byte> packet(wire::header_bytes + bytes);
-      wire::serialize(header, std::span(packet).subspan(wire::header_bytes), seed,
+      wire::serialize(header, std::span(packet).subspan(wire::header_bytes), keys,
                       std::span(packet).first<wire::header_bytes>());
       agent.receive(now, packet);
       Event event;

@@ -11,6 +11,7 @@
 #include "core/agent/agent.hpp"
 #include "core/switching/switch.hpp"
 #include "sim/workload.hpp"
+#include "tests/wire/some_keys.hpp"
 
 namespace cais::sim {
 namespace {
@@ -20,10 +21,10 @@ constexpr std::uint8_t lanes = 2;
 constexpr std::uint32_t window = 4;
 constexpr std::uint32_t payload_bytes_max = 64;
 
-std::uint64_t seed_of(SessionId session) { return 1000 + session.value; }
+wire::Keys keys_of(SessionId session) { return wire::keys_of(session.value); }
 
 switching::SessionConfig config_of(SessionId session) {
-  return {session, Epoch(1), ranks, lanes, 3, window, payload_bytes_max, seed_of(session)};
+  return {session, Epoch(1), ranks, lanes, 3, window, payload_bytes_max, keys_of(session)};
 }
 
 /// One session's agents, fed by hand through a switch that others share.
@@ -35,7 +36,7 @@ class Group {
     for (std::uint16_t rank = 0; rank < ranks; ++rank) {
       EXPECT_TRUE(machine.bind(session, Rank(rank), switching::Port(port + rank)).ok());
       agents_.emplace_back(
-          agent::Config{session, Epoch(1), Rank(rank), ranks, lanes, window, seed_of(session)});
+          agent::Config{session, Epoch(1), Rank(rank), ranks, lanes, window, keys_of(session)});
     }
   }
   void start(const Job& job) {
@@ -179,7 +180,7 @@ std::vector<std::byte> forged(Rng& rng, const std::vector<Job>& jobs) {
   if (rng.chance(0.1)) payload = rng.below(200);
   std::vector<std::byte> packet(wire::header_bytes + payload);
   for (std::byte& byte : packet) byte = static_cast<std::byte>(rng.next());
-  wire::serialize(header, std::span(packet).subspan(wire::header_bytes), seed_of(SessionId(2)),
+  wire::serialize(header, std::span(packet).subspan(wire::header_bytes), keys_of(SessionId(2)),
                   std::span(packet).first<wire::header_bytes>());
   return packet;
 }

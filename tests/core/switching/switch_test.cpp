@@ -7,16 +7,18 @@
 
 #include <cstring>
 
+#include "tests/wire/some_keys.hpp"
+
 namespace cais::switching {
 namespace {
 
 using testing::HasSubstr;
 
 constexpr SessionId session{3};
-constexpr std::uint64_t seed = 11;
+const wire::Keys keys = wire::keys_of(11);
 
 SessionConfig config_of(std::uint16_t ranks, std::uint32_t window = 4) {
-  return {session, Epoch(1), ranks, 1, 1, window, 64, seed};
+  return {session, Epoch(1), ranks, 1, 1, window, 64, keys};
 }
 
 wire::CommDescriptor all_reduce(std::uint16_t ranks, std::uint64_t elements = 1024) {
@@ -41,7 +43,7 @@ std::vector<std::byte> contribution(const wire::CommDescriptor& descriptor, std:
   header.descriptor = wire::hash(descriptor);
   header.offset = seq * descriptor.fragment_bytes / wire::offset_step;
   std::vector<std::byte> packet(wire::header_bytes + descriptor.fragment_bytes, std::byte{1});
-  wire::serialize(header, std::span(packet).subspan(wire::header_bytes), seed,
+  wire::serialize(header, std::span(packet).subspan(wire::header_bytes), keys,
                   std::span(packet).first<wire::header_bytes>());
   return packet;
 }

@@ -26,13 +26,16 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(GroupOptions{.ranks = 1}, GroupOptions{.ranks = 2}, GroupOptions{.ranks = 3},
                     GroupOptions{.ranks = 4, .mtu = 9000}, GroupOptions{.ranks = 8},
                     GroupOptions{.ranks = 3, .mtu = 0}, GroupOptions{.ranks = 2, .gso = false},
+                    GroupOptions{.ranks = 3, .tags = wire::Tags::checksum},
                     GroupOptions{.ranks = 2, .faults = two_percent, .seed = 11},
                     GroupOptions{.ranks = 4, .faults = two_percent, .seed = 12},
                     GroupOptions{.ranks = 8, .faults = two_percent, .seed = 13}),
     [](const auto& of) {
       const GroupOptions& options = of.param;
       return std::to_string(options.ranks) + "RanksMtu" + std::to_string(options.mtu) +
-             (options.gso ? "" : "WithoutGso") + (options.faults.loss > 0 ? "Lossy" : "");
+             (options.gso ? "" : "WithoutGso") +
+             (options.tags == wire::Tags::keyed ? "" : "Checksums") +
+             (options.faults.loss > 0 ? "Lossy" : "");
     });
 
 }  // namespace

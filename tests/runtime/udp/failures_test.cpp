@@ -163,5 +163,24 @@ TEST(UdpFailures, MissingRankIsNamedInTime) {
   EXPECT_THAT(transport.error().message, HasSubstr("rank 1"));
 }
 
+TEST(UdpFailures, RanksWithOtherTagsAreToldSo) {
+  MemoryRendezvous rendezvous;
+  std::vector<std::thread> threads;
+  for (std::uint16_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      GroupOptions options;
+      if (rank == 1) options.tags = wire::Tags::checksum;
+      const auto transport = make_rank(options, rank, rendezvous);
+      ASSERT_FALSE(transport.ok());
+      EXPECT_EQ(transport.error().code, ErrorCode::invalid_argument);
+      EXPECT_THAT(
+          transport.error().message,
+          testing::AllOf(HasSubstr("CAIS_PACKET_TAGS must be the same at all ranks"),
+                         HasSubstr("'checksum'"), HasSubstr("'keyed'"), HasSubstr("rank 1")));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 }  // namespace cais::runtime

@@ -111,6 +111,7 @@ struct GroupOptions {
   std::uint32_t mtu = 1500;
   std::string switch_ip{};
   bool gso = true;
+  wire::Tags tags = wire::Tags::keyed;
 };
 
 inline Result<std::unique_ptr<Transport>> make_rank(const GroupOptions& options, std::uint16_t rank,
@@ -120,6 +121,7 @@ inline Result<std::unique_ptr<Transport>> make_rank(const GroupOptions& options,
   settings.mtu_bytes = options.mtu;
   settings.switch_ip = options.switch_ip;
   settings.udp_gso = options.gso;
+  settings.packet_tags = options.tags;
   GroupConfig group;
   group.name = "test";
   group.rank = rank;
