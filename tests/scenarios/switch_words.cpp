@@ -17,7 +17,7 @@ void put_place(const Op& op, std::uint32_t fragment, wire::Header& header) {
   header.offset = static_cast<std::uint32_t>(op.plan.extent(fragment).offset / wire::offset_step);
 }
 
-void disturb(Words& words, wire::Header& header, std::int64_t& port, std::uint64_t& seed) {
+void disturb(Words& words, wire::Header& header, std::int64_t& port, std::uint64_t& whose) {
   if (words.take("in")) {
     const std::string what = words.word();
     const std::int64_t value = words.number();
@@ -36,7 +36,7 @@ void disturb(Words& words, wire::Header& header, std::int64_t& port, std::uint64
     words.need("a");
     words.need("wrong");
     words.need("tag");
-    seed ^= 1;
+    ++whose;
   }
 }
 

@@ -16,7 +16,7 @@ switching::RankSet read_ranks(const std::string& word);
 void put_place(const Op& op, std::uint32_t fragment, wire::Header& header);
 
 /// One of "in session|epoch|lane|chunk|kind N", "final", "through port P", "with a wrong tag".
-void disturb(Words& words, wire::Header& header, std::int64_t& port, std::uint64_t& seed);
+void disturb(Words& words, wire::Header& header, std::int64_t& port, std::uint64_t& whose);
 
 /// One of "finished", "x N", "for R…", "in level N", "through port P", "of rank R", "to rank R".
 void detail_from_parent(Words& words, wire::Header& header, std::vector<std::byte>& payload,

@@ -2,6 +2,8 @@
 // nothing, writes nothing, and stays as it was.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/fingerprint.hpp"
 #include "base/rng.hpp"
 #include "core/agent/agent.hpp"
@@ -137,6 +139,25 @@ TEST_F(Forgery, PacketsOfOtherEpochsAndSessionsAreNotTaken) {
   EXPECT_TRUE(refused(packet_of(Kind::result, keys_.at(Epoch(2)))));
   EXPECT_TRUE(refused(packet_of(Kind::result, wire::keys_of(secret + 1))));
   EXPECT_TRUE(refused(packet_of(Kind::result, wire::keys_of(secret, epoch, Tags::checksum))));
+}
+
+TEST_F(Forgery, KeysFollowTheEpochsOfASession) {
+  constexpr Epoch next{2};
+  const std::array from{agent_.first_unsettled(Lane(0))};
+  agent_.fence();
+  ASSERT_TRUE(agent_.resume(next, from).ok());
+  Transmit out;
+  ASSERT_TRUE(agent_.poll_transmit(now, out));
+  std::vector<std::byte> packet(out.header.begin(), out.header.end());
+  packet.insert(packet.end(), out.payload.begin(), out.payload.end());
+  packet.insert(packet.end(), out.padding.begin(), out.padding.end());
+  EXPECT_TRUE(wire::tag_is_right(packet, wire::keys_of(secret, next)));
+  EXPECT_FALSE(wire::tag_is_right(packet, keys_));
+  while (agent_.poll_transmit(now, out)) {
+  }
+  auto renamed = packet_of(Kind::result, keys_);
+  renamed[9] = std::byte{2};
+  EXPECT_TRUE(refused(renamed));
 }
 
 TEST_F(Forgery, AReplayChangesNothing) {

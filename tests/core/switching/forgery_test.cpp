@@ -2,7 +2,7 @@
 // answers nothing, and stays as it was.
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <array>
 
 #include "base/fingerprint.hpp"
 #include "base/rng.hpp"
@@ -170,6 +170,20 @@ TEST_F(Forgery, APacketOfAnotherEpochIsNotTaken) {
   auto renamed = genuine_;
   renamed[9] = std::byte{2};  // the epoch's low byte
   EXPECT_EQ(refused(renamed, Rank(1)), Drop::wrong_tag);
+}
+
+TEST_F(Forgery, KeysFollowTheEpochsOfASession) {
+  constexpr Epoch next{2};
+  const std::array from{Seq(0)};
+  ASSERT_TRUE(machine_.fence(session, next).ok());
+  ASSERT_TRUE(machine_.resume(session, next, 1, from).ok());
+  auto renamed = genuine_;
+  renamed[9] = std::byte{2};
+  EXPECT_EQ(refused(renamed, Rank(1)), Drop::wrong_tag);
+  wire::Header header = header_of(Rank(1));
+  header.epoch = next;
+  EXPECT_EQ(refused(packet_of(header, keys_), Rank(1)), Drop::wrong_tag);
+  EXPECT_EQ(take(packet_of(header, wire::keys_of(secret, next)), Rank(1)), Drop::none);
 }
 
 TEST_F(Forgery, APacketOfAnotherSessionIsNotTaken) {
