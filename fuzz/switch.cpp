@@ -94,10 +94,9 @@ class Bench {
   }
 
   void open(SessionId session) {
-    const auto opened =
-        machine_.open({session, Epoch(1), fuzz::op_ranks, lanes, in_.below(4), window,
-                       fuzz::op_fragment_bytes, fuzz::keys_of(number_of(session)),
-                       Seq(in_.below(2) == 0 ? 0 : 0xfffffff0), place()});
+    const auto opened = machine_.open(
+        {session, Epoch(1), fuzz::op_ranks, lanes, in_.below(4), window, fuzz::op_fragment_bytes,
+         fuzz::keys_of(number_of(session)), Seq(in_.below(2) == 0 ? 0 : 0xfffffff0), place()});
     if (!opened) return;
     open_.insert(session.value);
     epochs_[session.value] = Epoch(1);

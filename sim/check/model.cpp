@@ -16,10 +16,10 @@ constexpr Seq first_seq{0xfffffffe};  // the counter wraps in every world
 constexpr int timeouts_max = 8;
 
 const wire::Keys& keys_of(Epoch epoch) {
-  static const wire::Keys first =
-      wire::Keys::of_session(wire::Tags::keyed, wire::Secret{}, ranks_in_worlds_max, first_epoch);
-  static const wire::Keys second = first.at(second_epoch);
-  return epoch == first_epoch ? first : second;
+  static const wire::Keys first = wire::Keys::of_session(wire::Tags::keyed, wire::Secret{},
+                                                         ranks_in_worlds_max, Model::first_epoch);
+  static const wire::Keys second = first.at(Model::second_epoch);
+  return epoch == Model::first_epoch ? first : second;
 }
 
 /// A question's stamp says when it was asked. What is walked is order, not time.

@@ -99,6 +99,9 @@ struct State {
 
 class Model {
  public:
+  static constexpr Epoch first_epoch{1};
+  static constexpr Epoch second_epoch{2};
+
   explicit Model(const SmallWorld& world);
 
   State first();
@@ -119,8 +122,6 @@ class Model {
 
  private:
   static constexpr SessionId session{1};
-  static constexpr Epoch first_epoch{1};
-  static constexpr Epoch second_epoch{2};
 
   /// A rank, or, behind the ranks, a switch.
   using Endpoint = std::uint32_t;

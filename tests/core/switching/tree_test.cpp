@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/switching/switch.hpp"
+#include "tests/wire/some_keys.hpp"
 
 namespace cais::switching {
 namespace {
@@ -13,11 +14,12 @@ namespace {
 using testing::HasSubstr;
 
 constexpr SessionId session{3};
-constexpr std::uint64_t seed = 11;
+constexpr std::uint64_t secret = 11;
 constexpr std::uint32_t fragment_bytes = 16;
 
 SessionConfig config_of(std::uint16_t ranks, TreePlace place, std::uint32_t payload_bytes = 32) {
-  return {session, Epoch(1), ranks, 1, 1, 4, payload_bytes, seed, Seq(0), std::move(place)};
+  return {session, Epoch(1),        ranks, 1, 1, 4, payload_bytes, wire::keys_of(secret),
+          Seq(0),  std::move(place)};
 }
 
 std::string refusal(TreePlace place) {
@@ -112,7 +114,7 @@ class TwoAndTwo {
       for (std::size_t i = wire::header_bytes; i < packet.size(); i += 2) {
         std::memcpy(packet.data() + i, &values[r], 2);
       }
-      wire::serialize(header, std::span(packet).subspan(wire::header_bytes), seed,
+      wire::serialize(header, std::span(packet).subspan(wire::header_bytes), wire::keys_of(secret),
                       std::span(packet).first<wire::header_bytes>());
       EXPECT_EQ((r < 2 ? left_ : right_).receive(Port(r), {packet, {}}), Drop::none);
     }
