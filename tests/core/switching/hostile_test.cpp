@@ -1,9 +1,10 @@
-// Packets from those who mean harm. Without the session's seed they change nothing and get no
+// Packets from those who mean harm. Without the session's keys they change nothing and get no
 // answer (P13). A rank of the session can spoil its own session, but no other one, and neither
 // crashes the switch nor makes it grow.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -21,7 +22,10 @@ constexpr std::uint8_t lanes = 2;
 constexpr std::uint32_t window = 4;
 constexpr std::uint32_t payload_bytes_max = 64;
 
-wire::Keys keys_of(SessionId session) { return wire::keys_of(session.value); }
+const wire::Keys& keys_of(SessionId session) {
+  static const std::array keys{wire::keys_of(1), wire::keys_of(2)};
+  return keys.at(session.value - 1);
+}
 
 switching::SessionConfig config_of(SessionId session) {
   return {session, Epoch(1), ranks, lanes, 3, window, payload_bytes_max, keys_of(session)};
