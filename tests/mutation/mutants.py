@@ -421,7 +421,7 @@ MUTANTS = [
     ),
     Mutant(
         "session_is_left_at_a_switch", "P20", CONTROL + "controller.cpp",
-        "      return enter(now, session, Phase::closing, living(session.placed));",
+        "      return enter(now, session, Phase::closing, living(session, session.placed));",
         "      return enter(now, session, Phase::closing, {});",
     ),
 ]
