@@ -30,7 +30,7 @@ sim::Job all_reduce() {
   spec.ranks = 2;
   spec.unit_elements = 32;
   spec.fragment_bytes = 64;
-  return sim::make_job(rng, spec, 0);
+  return sim::make_job(rng, spec, 0, sim::Tree(spec.ranks));
 }
 
 /// Rank 0 of two at a box, with both fragments of an all_reduce under way.
