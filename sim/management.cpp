@@ -27,16 +27,22 @@ control::SwitchNumber number_of(std::size_t which) {
 
 }  // namespace
 
+control::SessionSpec World::spec_of(const Group& group) const {
+  control::SessionSpec spec{group.id(), group.config.epoch, group.config.ranks, {}, {}};
+  for (std::size_t lane = 0; lane < group.services.size(); ++lane) {
+    spec.servers.push_back(number_of(lane % scenario_.switches));
+  }
+  if (scenario_.fallback != 0) spec.fallback = number_of(scenario_.switches);
+  return spec;
+}
+
 /// When a switch is down, the first thing that the session needs is another epoch.
 void World::put_under_control(Group& group) {
   if (stewards_.empty()) return;  // whoever takes over will find it
   control::Controller& controller = stewards_.back().machine;
-  control::SessionSpec spec{group.id(), group.config.epoch, group.config.ranks, {}};
+  const control::SessionSpec spec = spec_of(group);
   bool all_up = true;
-  for (std::size_t lane = 0; lane < group.services.size(); ++lane) {
-    all_up &= group.services[lane].has_value();
-    spec.servers.push_back(number_of(lane % switches_.size()));
-  }
+  for (const auto& service : group.services) all_up &= service.has_value();
   const auto known = all_up ? controller.open(spec) : controller.adopt(timeline_.now(), spec);
   if (!known) fail(known.error().message);
   steer();
@@ -164,17 +170,14 @@ void World::take_over() {
   stewards_.push_back({control::Controller(control::Lease(stewards_.size() + 1))});
   control::Controller& controller = stewards_.back().machine;
   tell("controller ", controller.lease().value, " is in charge");
-  for (std::size_t i = 0; i < switches_.size(); ++i) {
+  for (std::size_t i = 0; i < scenario_.switches; ++i) {
     switches_[i]->known_up = false;
     if (!switches_[i]->crashed && !switches_[i]->cut_off) hear_of_switch(i);
   }
   for (const auto& group : groups_) {
     if (!group || group->closed) continue;
-    control::SessionSpec spec{group->id(), group->config.epoch, group->config.ranks, {}};
-    for (std::size_t lane = 0; lane < group->services.size(); ++lane) {
-      spec.servers.push_back(number_of(lane % switches_.size()));
-    }
-    if (auto known = controller.adopt(timeline_.now(), spec); !known) fail(known.error().message);
+    if (auto known = controller.adopt(timeline_.now(), spec_of(*group)); !known)
+      fail(known.error().message);
     for (std::uint16_t r = 0; r < group->config.ranks; ++r) {
       const RankProcess& node = ranks_[(group->id().value - 1) * ranks_max + r];
       if (group->members[r].crashed) report_rank(node);
@@ -203,6 +206,7 @@ void World::take_event(Steward& steward, const control::Event& event) {
     return report_.reach(Probe::superseded);
   }
   if (std::holds_alternative<control::Stranded>(event)) return report_.reach(Probe::stranded);
+  if (std::holds_alternative<control::FellBack>(event)) return report_.reach(Probe::fell_back);
   if (const auto* resumed = std::get_if<control::Resumed>(&event)) {
     tell("session ", resumed->session.value, " goes on in epoch ", resumed->epoch.value);
     return report_.reach(Probe::resumed);
@@ -364,7 +368,7 @@ void World::begin(std::size_t which, Group& group, const Order& order) {
         switches_[old->machine]->forsaken.insert(order.session);
       }
       group.services[lane] = Group::Service{which, order.epoch};
-      if (lane % switches_.size() != which) report_.reach(Probe::moved);
+      if (lane % scenario_.switches != which) report_.reach(Probe::moved);
       if (group.oracle->begins(Lane(static_cast<std::uint8_t>(lane)), order.from[lane])) {
         report_.reach(Probe::resumed_again);
       }

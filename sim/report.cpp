@@ -33,6 +33,7 @@ const char* to_string(Probe probe) {
                                           "done_op_asked_for",
                                           "moved",
                                           "stranded",
+                                          "fell_back",
                                           "denied",
                                           "order_refused",
                                           "epoch_overtaken",

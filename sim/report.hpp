@@ -41,6 +41,7 @@ enum class Probe : std::uint8_t {
   done_op_asked_for,    // P4: and its op was done by then
   moved,                // a lane went to another switch
   stranded,             // no switch was left for a while
+  fell_back,            // P18: a rank's own switch served the session
   denied,               // P16: a switch said that it has no such session
   order_refused,        // P15: by a machine that has heard of a newer lease
   epoch_overtaken,      // P15: a machine was in a newer epoch than ordered

@@ -13,7 +13,7 @@ constexpr Knob all_knobs[] = {
     {"ops", &Scenario::ops, 1, 100},
     {"ranks", &Scenario::ranks, 1, 64},
     {"lanes", &Scenario::lanes, 1, 64},
-    {"switches", &Scenario::switches, 1, switches_max},
+    {"switches", &Scenario::switches, 1, switches_max - 1},
     {"levels", &Scenario::levels, 1, 3},
     {"leaves", &Scenario::leaves, 1, leaves_max},
     {"rank_crashes", &Scenario::rank_crashes, 0, 100},
@@ -22,6 +22,7 @@ constexpr Knob all_knobs[] = {
     {"switch_crashes", &Scenario::switch_crashes, 0, 1000},
     {"control_doubled", &Scenario::control_doubled, 0, million},
     {"control_loss", &Scenario::control_loss, 0, million},
+    {"fallback", &Scenario::fallback, 0, 1},
     {"controlled", &Scenario::controlled, 0, 1},
     {"rank_pauses", &Scenario::rank_pauses, 0, 1000},
     {"switch_pauses", &Scenario::switch_pauses, 0, 1000},
@@ -111,6 +112,7 @@ Scenario scenario_of(std::uint64_t seed) {
   s.controller_crashes = rng.chance(0.3) ? 1 + rng.below(3) : 0;
   s.rank_crashes = rng.chance(0.15) ? 1 : 0;
   s.switch_cut_offs = rng.below(4);
+  s.fallback = rng.below(2);
   return s;
 }
 

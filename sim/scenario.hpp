@@ -58,6 +58,7 @@ struct Scenario {
 
   // With a controller, sessions go on in another epoch when a switch is lost.
   std::uint64_t controlled = 0;          // 1: they have one, and agents keep what that asks for
+  std::uint64_t fallback = 0;            // 1: to a switch in a rank's process
   std::uint64_t control_loss = 0;        // of orders and answers
   std::uint64_t control_doubled = 0;     // of these come again later
   std::uint64_t switch_crashes = 0;      // how many; it comes back with nothing

@@ -23,13 +23,14 @@ constexpr std::size_t compared_always = 256;
 Scenario as_it_can_be(Scenario scenario) {
   if (scenario.levels == 1) return scenario;
   scenario.controlled = scenario.switch_crashes = scenario.switch_cut_offs = 0;
-  scenario.controller_crashes = scenario.rank_crashes = 0;
+  scenario.controller_crashes = scenario.rank_crashes = scenario.fallback = 0;
   return scenario;
 }
 
 /// A rank has a link to its switch in each plane, a switch one to its parent, both two ways.
 std::size_t links_of(const Scenario& scenario) {
-  const std::size_t nodes = scenario.switches * Tree::nodes_of(scenario.levels, scenario.leaves);
+  const std::size_t nodes =
+      (scenario.switches + 1) * Tree::nodes_of(scenario.levels, scenario.leaves);
   return 2 * (scenario.sessions * ranks_max * switches_max + nodes);
 }
 
@@ -48,7 +49,9 @@ World::World(const Scenario& scenario, Trace trace)
       control_(numbers(scenario.seed, Purpose::control)),
       impostor_(numbers(scenario.seed, Purpose::impostor)) {
   const std::size_t payload = scenario.payload * (scenario.levels > 1 ? 2 : 1);
-  for (std::size_t i = 0; i < scenario.switches * nodes_per_plane_; ++i) {
+  // P18: the last one is the one that a rank has in its process; no session begins there.
+  const std::size_t planes = scenario.switches + scenario_.fallback;
+  for (std::size_t i = 0; i < planes * nodes_per_plane_; ++i) {
     switches_.push_back(std::make_unique<SwitchProcess>(
         i / nodes_per_plane_, i % nodes_per_plane_, numbers(scenario.seed, Purpose::machine, i),
         pool_buffers, payload + wire::header_bytes));

@@ -129,6 +129,7 @@ class World {
   std::uint32_t endpoint(const RankProcess& node) const;
 
   // management.cpp
+  control::SessionSpec spec_of(const Group& group) const;
   void put_under_control(Group& group);
   bool is_over(const Group& group) const;
   void hear_of_switch(std::size_t which);

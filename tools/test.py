@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 # What does not run under the sanitizers: tests of the sources and of what was built from them.
 NOT_SANITIZED = "^(architecture|mutation)"
-SOAK_STATES_PER_WORLD = "500000"  # 10^7 states in all
+SOAK_STATES_PER_WORLD = "150000"  # 10^7 states in all
 SOAK_HOURS = "24"  # simulated
 COMMAND_MINUTES_MAX = 60  # the build for a sanitizer from nothing, on two cores
 FUZZ_SECONDS = 3  # for each target

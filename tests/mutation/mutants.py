@@ -98,14 +98,15 @@ MUTANTS = [
     # The switch: sums and payloads.
     Mutant(
         "sum_in_order_of_arrival", "P8", SWITCH + "contribute.cpp",
-        "slot.result = lane.cells.acquire();",
+        "(*program.reducer)({&output, 1}, {inputs, count}, program.elements);",
         "std::swap(inputs[0], *std::find(inputs, inputs + count, arrival.payload.data()));\n"
-        "    slot.result = lane.cells.acquire();",
+        "    (*program.reducer)({&output, 1}, {inputs, count}, program.elements);",
     ),
     Mutant(
         "one_contribution_twice", "P8", SWITCH + "contribute.cpp",
-        "slot.result = lane.cells.acquire();",
-        "inputs[0] = arrival.payload.data();\n    slot.result = lane.cells.acquire();",
+        "(*program.reducer)({&output, 1}, {inputs, count}, program.elements);",
+        "inputs[0] = arrival.payload.data();\n"
+        "    (*program.reducer)({&output, 1}, {inputs, count}, program.elements);",
     ),
     Mutant(
         "sum_goes_to_who_owns_nothing_of_it", "P8", SWITCH + "contribute.cpp",
