@@ -174,8 +174,8 @@ class Model {
   std::vector<std::vector<std::uint16_t>> names_;  // permutations under which ranks are alike
   std::vector<std::vector<Part>> parts_;           // by rank
   std::vector<PacketKind> packets_;                // by number
-  std::map<std::vector<std::byte>, std::uint32_t> numbers_;
-  std::vector<std::uint32_t> fresh_;  // sent by the last action, in order
+  std::map<std::string, std::uint32_t> numbers_;   // by bytes, sender and receiver
+  std::vector<std::uint32_t> fresh_;               // sent by the last action, in order
 };
 
 }  // namespace cais::sim

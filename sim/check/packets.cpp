@@ -25,9 +25,9 @@ void Model::send(State& state, Endpoint from, Endpoint to, std::vector<std::byte
 }
 
 std::uint32_t Model::number_of(Endpoint from, Endpoint to, std::vector<std::byte> bytes) {
-  std::vector<std::byte> key = bytes;
-  key.push_back(static_cast<std::byte>(from));
-  key.push_back(static_cast<std::byte>(to));
+  std::string key(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  key.push_back(static_cast<char>(from));
+  key.push_back(static_cast<char>(to));
   const auto [found, is_new] =
       numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(packets_.size()));
   if (!is_new) return found->second;
