@@ -1,6 +1,7 @@
 #include "sim/scenario.hpp"
 
 #include <charconv>
+#include <utility>
 
 namespace cais::sim {
 namespace {
@@ -129,12 +130,12 @@ Result<void> set(Scenario& scenario, const std::string& assignment) {
     const bool step = name != "payload" || value % 16 == 0;
     if (error != std::errc() || stop != end || value < knob.least || value > knob.most || !power ||
         !step) {
-      return Error{ErrorCode::invalid_argument,
-                   "\"" + assignment + "\": " + name + " is a number from " +
-                       std::to_string(knob.least) + " to " + std::to_string(knob.most) +
-                       (name == "window"    ? ", a power of two"
-                        : name == "payload" ? ", a multiple of 16"
-                                            : "")};
+      std::string what = "\"";
+      what += assignment + "\": " + name + " is a number from ";
+      what += std::to_string(knob.least) + " to " + std::to_string(knob.most);
+      if (name == "window") what += ", a power of two";
+      if (name == "payload") what += ", a multiple of 16";
+      return Error{ErrorCode::invalid_argument, std::move(what)};
     }
     scenario.*knob.value = value;
     return {};

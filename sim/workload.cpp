@@ -60,6 +60,7 @@ nir::TensorBytes sum_below(const Job& job, const Tree& tree, std::size_t which) 
   nir::TensorBytes sum(elements * size_of(reduction.output));
   std::byte* out = sum.data();
   std::vector<const std::byte*> inputs;
+  inputs.reserve(parts.size());
   for (const nir::TensorBytes& part : parts) inputs.push_back(part.data());
   CAIS_CHECK(numeric::reduce_reference(reduction, {&out, 1}, inputs, elements));
   return sum;
@@ -148,7 +149,7 @@ bool Job::right(std::uint16_t rank) const {
 }
 
 int Job::wrong_rank() const {
-  for (std::uint16_t rank = 0; rank < expected.size(); ++rank) {
+  for (std::uint16_t rank = 0; rank < plan.ranks; ++rank) {
     if (!right(rank)) return rank;
   }
   return -1;

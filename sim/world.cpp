@@ -364,7 +364,7 @@ std::size_t World::at_node(std::size_t plane, std::size_t node) const {
 }
 
 void World::carry(std::size_t which, std::vector<std::byte> packet,
-                  std::function<void(const Delivery&)> arrive, std::uint32_t from) {
+                  const std::function<void(const Delivery&)>& arrive, std::uint32_t from) {
   ++report_.packets;
   for (const Copy& copy : network_.carry(timeline_.now(), which, std::move(packet))) {
     timeline_.at(copy.arrives, [arrive, delivery = Delivery{copy.bytes, from, copy.damaged}] {

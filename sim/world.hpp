@@ -175,7 +175,7 @@ class World {
 
   // Both ways.
   void carry(std::size_t link, std::vector<std::byte> packet,
-             std::function<void(const Delivery&)> arrive, std::uint32_t from);
+             const std::function<void(const Delivery&)>& arrive, std::uint32_t from);
   void record(const Delivery& packet, std::uint32_t to);
   std::size_t link(std::uint32_t endpoint, std::size_t plane, bool up) const;
   std::size_t link_above(std::size_t which_switch, bool up) const;

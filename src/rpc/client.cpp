@@ -66,7 +66,7 @@ struct CaisRpcClient final : grpc::ClientReadReactor<v1::SessionEvent> {
     StartCall();
   }
 
-  ~CaisRpcClient() {
+  ~CaisRpcClient() override {
     // A Leave on its way must arrive before the stream ends, or this rank would count as lost.
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [this] { return calls_ == 0; });

@@ -224,7 +224,7 @@ Complaint read(const Flag& row, const std::string& text, Settings* settings) {
 }
 
 Complaint read(const Text& row, const std::string& text, Settings* settings) {
-  if (const Complaint complaint = row.check(text)) return complaint;
+  if (Complaint complaint = row.check(text)) return complaint;
   settings->*row.member = text;
   return std::nullopt;
 }

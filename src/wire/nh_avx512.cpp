@@ -1,6 +1,9 @@
 // NH on 512-bit vectors: a stripe is one of them.
 #include <immintrin.h>
 
+#include <iterator>
+#include <numeric>
+
 #include "wire/nh_kernel.hpp"
 
 namespace cais::wire::kernel {
@@ -14,7 +17,10 @@ struct Avx512 {
     return _mm512_add_epi64(sums, _mm512_mul_epu32(both, _mm512_srli_epi64(both, 32)));
   }
   static std::uint64_t total(Sums sums) {
-    return static_cast<std::uint64_t>(_mm512_reduce_add_epi64(sums));
+    // _mm512_reduce_add_epi64 adds signed numbers in GCC's headers: they may not overflow.
+    alignas(bytes) std::uint64_t lanes[bytes / sizeof(std::uint64_t)];
+    _mm512_store_si512(lanes, sums);
+    return std::accumulate(std::begin(lanes), std::end(lanes), std::uint64_t{0});
   }
 };
 
