@@ -131,8 +131,13 @@ Result<void> set(Scenario& scenario, const std::string& assignment) {
     if (error != std::errc() || stop != end || value < knob.least || value > knob.most || !power ||
         !step) {
       std::string what = "\"";
-      what += assignment + "\": " + name + " is a number from ";
-      what += std::to_string(knob.least) + " to " + std::to_string(knob.most);
+      what += assignment;
+      what += "\": ";
+      what += name;
+      what += " is a number from ";
+      what += std::to_string(knob.least);
+      what += " to ";
+      what += std::to_string(knob.most);
       if (name == "window") what += ", a power of two";
       if (name == "payload") what += ", a multiple of 16";
       return Error{ErrorCode::invalid_argument, std::move(what)};

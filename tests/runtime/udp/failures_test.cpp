@@ -32,8 +32,10 @@ TEST(UdpFailures, LateRankIsNamed) {
 }
 
 TEST(UdpFailures, KilledRankIsNamed) {
-  with_processes({.ranks = 3}, [](TestRank& member) {
+  MeetingPoint all_done;
+  with_processes({.ranks = 3}, [&](TestRank& member) {
     check_all_reduce(member, 100'000);
+    all_done.meet(3);
     expect_lost_rank(member);
   });
 }

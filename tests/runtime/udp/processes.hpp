@@ -3,16 +3,45 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "runtime/tcp_rendezvous.hpp"
 #include "tests/runtime/udp/group.hpp"
 
 namespace cais::runtime {
+
+/// Where processes that were forked later meet: nobody passes before all have come. What a rank is
+/// told to be done may still be on its way to the others, and a rank that dies must not take it
+/// along.
+class MeetingPoint {
+ public:
+  MeetingPoint()
+      : come_(static_cast<std::atomic<int>*>(::mmap(nullptr, sizeof(*come_), PROT_READ | PROT_WRITE,
+                                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    if (come_ == MAP_FAILED) std::abort();
+  }
+  ~MeetingPoint() { ::munmap(come_, sizeof(*come_)); }
+  MeetingPoint(const MeetingPoint&) = delete;
+  MeetingPoint& operator=(const MeetingPoint&) = delete;
+
+  void meet(int all) {
+    ++*come_;
+    while (*come_ < all) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+ private:
+  std::atomic<int>* come_;  // zeros are a valid one
+  static_assert(std::atomic<int>::is_always_lock_free);
+};
 
 /// Forks one process for each rank; the test fails when one of them fails. A rank may end by
 /// SIGKILL: whoever looks at the others says whether that was meant. The caller has no threads.
