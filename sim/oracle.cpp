@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/first_bits.hpp"
+
 namespace cais::sim {
 namespace {
 
@@ -12,7 +14,7 @@ std::string name(Rank rank) { return "rank " + std::to_string(rank.value); }
 Oracle::Oracle(const Script& script, const Tree& tree)
     : script_(&script),
       tree_(&tree),
-      everyone_(script.ranks() == 64 ? ~0ull : (1ull << script.ranks()) - 1),
+      everyone_(first_bits(script.ranks())),
       lanes_(tree.nodes().size()),
       done_(script.ranks()) {
   for (std::size_t which = 0; which < lanes_.size(); ++which) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/first_bits.hpp"
 #include "core/agent/state.hpp"
 
 namespace cais::agent {
@@ -123,7 +124,7 @@ std::uint64_t owed(const nir::Plan& plan, Rank self, std::uint32_t unit) {
     case nir::Combine::reduce:
       return 1;
     case nir::Combine::concat:
-      return (plan.ranks == 64 ? ~0ull : (1ull << plan.ranks) - 1) & ~own;
+      return first_bits(plan.ranks) & ~own;
     case nir::Combine::route:
       return (1ull << plan.root) & ~own;
   }

@@ -3,6 +3,7 @@
 #include <bit>
 #include <string>
 
+#include "base/first_bits.hpp"
 #include "core/switching/state.hpp"
 #include "nir/targets/host/lower.hpp"
 
@@ -15,8 +16,6 @@ Error no_such(SessionId session) {
   return {ErrorCode::invalid_argument,
           "the switch has no session " + std::to_string(session.value) + "; open it first"};
 }
-
-std::uint64_t lowest_bits(unsigned n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
 /// P9: the children of a switch share out the ranks below it; a root is above all of them.
 Result<void> validate_place(const TreePlace& place, std::uint16_t ranks) {
@@ -58,7 +57,7 @@ Result<void> validate(const SessionConfig& config) {
     return refused("a session has 1 to " + std::to_string(lanes_max) + " lanes, not " +
                    std::to_string(config.lanes));
   }
-  if ((config.lanes_served & ~lowest_bits(config.lanes)) != 0) {
+  if ((config.lanes_served & ~first_bits(config.lanes)) != 0) {
     return refused("lanes_served names a lane beyond the session's " +
                    std::to_string(config.lanes));
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "base/first_bits.hpp"
 #include "core/switching/cells.hpp"
 #include "core/switching/switch.hpp"
 #include "numeric/reduce.hpp"
@@ -29,9 +30,7 @@ struct Program {
 };
 
 constexpr RankSet only(Rank rank) { return RankSet{1} << rank.value; }
-constexpr RankSet all_of(std::uint16_t ranks) {
-  return ranks == ranks_max ? ~RankSet{0} : (RankSet{1} << ranks) - 1;
-}
+constexpr RankSet all_of(std::uint16_t ranks) { return first_bits(ranks); }
 constexpr bool contains(RankSet set, Rank rank) { return (set & only(rank)) != 0; }
 
 /// Calls `visit` with each rank of the set, in order.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 
+#include "base/first_bits.hpp"
 #include "io/clock.hpp"
 
 namespace cais::runtime {
@@ -94,7 +95,7 @@ BoxClient::BoxClient(const CaisRpcApi& api, io::Waker waker, const BoxJoin& requ
     : api_(api),
       waker_(std::move(waker)),
       switch_address_("the cais-switch at " + request.switch_address),
-      peers_here_(request.ranks == 64 ? ~0ull : (std::uint64_t{1} << request.ranks) - 1) {
+      peers_here_(first_bits(request.ranks)) {
   peers_here_ &= ~(std::uint64_t{1} << request.rank.value);
   const CaisRpcJoin join{
       .group = request.group.c_str(),

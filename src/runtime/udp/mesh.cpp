@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/first_bits.hpp"
 #include "core/switching/limits.hpp"
 #include "runtime/udp/members.hpp"
 
@@ -9,8 +10,6 @@ namespace cais::runtime {
 namespace {
 
 constexpr std::uint64_t bit(std::size_t rank) { return std::uint64_t{1} << rank; }
-
-std::uint64_t first_bits(std::size_t count) { return count == 64 ? ~0ull : bit(count) - 1; }
 
 }  // namespace
 
