@@ -18,6 +18,12 @@ bool contributes_sum(const nir::Plan& plan, Rank self, const Fragment& fragment)
          plan.receives_payload(self, plan.extent(fragment.index).unit);
 }
 
+const std::byte* contributed_from(const Submit& submit, Rank self, const Fragment& fragment) {
+  const nir::Extent extent = submit.plan.extent(fragment.index);
+  return contributes_sum(submit.plan, self, fragment) ? destination(submit, Rank(0), extent)
+                                                      : source(submit, extent);
+}
+
 Seq first_unsettled(const LaneState& lane) {
   Seq seq = lane.base;
   while (seq != lane.recorded_end() && lane.at(seq).applied) seq = seq + 1;
@@ -106,12 +112,9 @@ void Agent::State::keep(OpNumber number) {
       Fragment& fragment = lane.at(seq);
       if (fragment.op < number) break;
       if (fragment.op != number) continue;
-      const nir::Extent extent = plan.extent(fragment.index);
-      const std::byte* const from = contributes_sum(plan, config.rank, fragment)
-                                        ? destination(of.submit, Rank(0), extent)
-                                        : source(of.submit, extent);
+      const std::byte* const from = contributed_from(of.submit, config.rank, fragment);
       fragment.kept_at = of.kept.size();
-      of.kept.insert(of.kept.end(), from, from + extent.bytes);
+      of.kept.insert(of.kept.end(), from, from + plan.extent(fragment.index).bytes);
     }
   }
 }

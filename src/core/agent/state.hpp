@@ -168,6 +168,9 @@ std::byte* destination(const Submit& submit, Rank whose, const nir::Extent& exte
 /// What the rank contributes to a fragment, where the caller keeps it.
 const std::byte* source(const Submit& submit, const nir::Extent& extent);
 
+/// Where the caller keeps what `self` contributes to a fragment; once that is applied and summed,
+/// the sum (P17).
+const std::byte* contributed_from(const Submit& submit, Rank self, const Fragment& fragment);
 /// Whether what `self` has of that fragment, and would contribute again, is the sum (P17).
 bool contributes_sum(const nir::Plan& plan, Rank self, const Fragment& fragment);
 /// The first fragment of the lane that is not settled in this epoch or an earlier one.

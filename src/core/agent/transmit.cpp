@@ -140,9 +140,9 @@ void Agent::State::contribution(const LaneState& lane, Seq seq, Fragment& fragme
   out.lane = lane.lane;
   out.payload = out.padding = {};
   if (plan.contributes_payload(config.rank)) {
-    const std::byte* const from = fragment.op < ops_done ? of.kept.data() + fragment.kept_at
-                                  : final                ? destination(of.submit, Rank(0), extent)
-                                                         : source(of.submit, extent);
+    const std::byte* const from = fragment.op < ops_done
+                                      ? of.kept.data() + fragment.kept_at
+                                      : contributed_from(of.submit, config.rank, fragment);
     out.payload = {from, extent.bytes};
     out.padding = std::span(zeros).first(plan.fragment_bytes - extent.bytes);
   }

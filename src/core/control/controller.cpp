@@ -1,6 +1,7 @@
 #include "core/control/controller.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace cais::control {
@@ -58,7 +59,7 @@ const char* to_string(Answer::Kind kind) {
 
 Controller::Controller(Lease lease, Duration retry) : lease_(lease), retry_(retry) {}
 
-Result<void> Controller::add(const SessionSpec& spec) {
+Result<void> Controller::open(const SessionSpec& spec) {
   const std::string name = "session " + std::to_string(spec.session.value);
   if (sessions_.contains(spec.session)) return refused(name + " is open already");
   if (spec.ranks == 0 || spec.ranks > ranks_max) {
@@ -74,14 +75,12 @@ Result<void> Controller::add(const SessionSpec& spec) {
   return {};
 }
 
-Result<void> Controller::open(const SessionSpec& spec) { return add(spec); }
-
 Result<void> Controller::adopt(Instant now, const SessionSpec& spec) {
-  if (Result<void> added = add(spec); !added) return added;
+  if (Result<void> opened = open(spec); !opened) return opened;
   Session& session = sessions_[spec.session];
   for (const auto& [machine, life] : machines_) session.placed.insert(machine);
   if (spec.fallback) session.placed.insert(*spec.fallback);
-  next_epoch(now, session, Epoch(static_cast<std::uint16_t>(spec.epoch.value + 1)));
+  next_epoch(now, session, spec.epoch);
   return {};
 }
 
@@ -103,7 +102,7 @@ void Controller::switch_found(Instant now, SwitchNumber machine, std::uint64_t l
     if (session.phase == Phase::fencing) {
       advance(now, session);  // it may have waited for one
     } else if (session.fallen_back && session.phase < Phase::failing) {
-      next_epoch(now, session, Epoch(static_cast<std::uint16_t>(session.epoch.value + 1)));
+      next_epoch(now, session, session.epoch);
     }
   }
 }
@@ -125,7 +124,7 @@ void Controller::lose(Instant now, Session& session, SwitchNumber machine) {
     case Phase::placing:
     case Phase::beginning:
       if (!serves) return;
-      return next_epoch(now, session, Epoch(static_cast<std::uint16_t>(session.epoch.value + 1)));
+      return next_epoch(now, session, session.epoch);
     case Phase::fencing:  // the ranks are fenced without it: nothing that it holds can be applied
     case Phase::closing:
       session.awaited.erase(node(machine));
@@ -167,7 +166,7 @@ void Controller::take(Instant now, Session& session, const Answer& answer) {
   if (answer.kind == Answer::Kind::ahead && session.phase < Phase::failing) {
     // Another controller has begun this epoch or a later one somewhere.
     if (answer.epoch < session.epoch) return;  // answers an order from before
-    return next_epoch(now, session, Epoch(static_cast<std::uint16_t>(answer.epoch.value + 1)));
+    return next_epoch(now, session, answer.epoch);
   }
   if (answer.epoch != session.epoch || !session.awaited.contains(answer.from)) return;
   switch (session.phase) {
@@ -241,9 +240,11 @@ void Controller::advance(Instant now, Session& session) {
   }
 }
 
-void Controller::next_epoch(Instant now, Session& session, Epoch epoch) {
-  if (epoch < session.epoch) return fail(now, session, "the session has used up its epochs");
-  session.epoch = epoch;
+void Controller::next_epoch(Instant now, Session& session, Epoch after) {
+  if (after.value == std::numeric_limits<decltype(after.value)>::max()) {
+    return fail(now, session, "the session has used up its epochs");
+  }
+  session.epoch = Epoch(static_cast<std::uint16_t>(after.value + 1));
   session.unsettled.assign(session.spec.ranks, {});
   std::set<Node> all = living(session, session.placed);
   all.merge(ranks_of(session));

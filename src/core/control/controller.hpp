@@ -123,9 +123,8 @@ class Controller {
     Instant retry_at = never;
   };
 
-  Result<void> add(const SessionSpec& session);
   void lose(Instant now, Session& session, SwitchNumber machine);
-  void next_epoch(Instant now, Session& session, Epoch epoch);
+  void next_epoch(Instant now, Session& session, Epoch after);
   void fail(Instant now, Session& session, std::string why);
   void take(Instant now, Session& session, const Answer& answer);
   void advance(Instant now, Session& session);
