@@ -103,8 +103,6 @@ void World::cut_off_switch(std::size_t which, Instant until) {
 Instant World::expect_loss(std::size_t which, std::uint64_t life) {
   const Instant known = timeline_.now() + microseconds(control_.below(detection_us_max));
   timeline_.at(known, [this, which, life] {
-    if (switches_[which]->known_life > life) return;  // it has been heard of since
-    switches_[which]->known_up = false;
     if (!stewards_.empty()) {
       stewards_.back().machine.switch_lost(timeline_.now(), number_of(which), life);
     }
@@ -125,7 +123,6 @@ void World::expect_return(std::size_t which, Instant earliest) {
 /// open sessions there.
 void World::hear_of_switch(std::size_t which) {
   SwitchProcess& node = *switches_[which];
-  node.known_up = true;
   node.known_life = node.life;
   if (stewards_.empty()) return;
   control::Controller& controller = stewards_.back().machine;
@@ -171,7 +168,6 @@ void World::take_over() {
   control::Controller& controller = stewards_.back().machine;
   tell("controller ", controller.lease().value, " is in charge");
   for (std::size_t i = 0; i < scenario_.switches; ++i) {
-    switches_[i]->known_up = false;
     if (!switches_[i]->crashed && !switches_[i]->cut_off) hear_of_switch(i);
   }
   for (const auto& group : groups_) {
@@ -220,8 +216,7 @@ void World::take_event(Steward& steward, const control::Event& event) {
   if (is_current(group) && &steward == &stewards_.back()) check_closed(group);
 }
 
-/// False when it is lost.
-bool World::over_the_wire(std::function<void()> arrive) {
+void World::over_the_wire(std::function<void()> arrive) {
   const bool faulty = timeline_.now() < safe_until_;
   const auto way = [&] { return microseconds(control_.below(management_us_max)); };
   const bool lost = control_.below(million) < scenario_.control_loss && faulty;
@@ -233,10 +228,9 @@ bool World::over_the_wire(std::function<void()> arrive) {
   }
   if (lost) {
     ++faults[static_cast<std::size_t>(Fault::control_loss)];
-    return false;
+    return;
   }
   timeline_.after(way(), std::move(arrive));
-  return true;
 }
 
 void World::carry_order(const Order& order) {

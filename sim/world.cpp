@@ -90,7 +90,7 @@ void World::open(std::uint64_t session, std::uint64_t life) {
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     const SwitchProcess& at = *switches_[i];
     if (group.lanes_served(at.plane) == 0 || !group.tree->uses(at.node)) continue;
-    if (at.known_up && !at.crashed && !at.cut_off && at.known_life == at.life) {
+    if (!at.crashed && !at.cut_off && at.known_life == at.life) {
       open_at(i, group, group.config.epoch);
     } else {
       group.withdraw(i);

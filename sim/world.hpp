@@ -80,9 +80,8 @@ class World {
     switching::Switch machine;
     bool drain_planned = false;
     bool crashed = false;
-    std::uint64_t life = 0;  // how often it was started anew
-    bool known_up = true;    // to the management, which knows of this life or a later one:
-    std::uint64_t known_life = 0;
+    std::uint64_t life = 0;                        // how often it was started anew
+    std::uint64_t known_life = 0;                  // the newest that the management knows of
     std::map<SessionId, control::Member> members;  // of the sessions that it has
     bool cut_off = false;                          // from the management, not from the ranks
     /// Of those, the ones whose ranks and other switches have left it behind. Nobody takes what it
@@ -153,7 +152,7 @@ class World {
   void answer(const control::Order& order, control::Member::Verdict verdict,
               const control::Member& member, control::Answer::Kind yes,
               std::vector<Seq> unsettled = {});
-  bool over_the_wire(std::function<void()> arrive);
+  void over_the_wire(std::function<void()> arrive);
 
   // switches.cpp
   void open_at(std::size_t which, Group& group, Epoch epoch);
