@@ -20,7 +20,7 @@ using Verdict = Member::Verdict;
 namespace {
 
 constexpr std::uint16_t ranks = 3;
-constexpr std::uint32_t machines = 2;
+constexpr std::uint32_t machines = 3;
 constexpr std::size_t lanes = 2;
 constexpr std::size_t operations_max = 400;
 constexpr std::size_t controllers_max = 4;
@@ -41,7 +41,7 @@ class Bench {
  private:
   struct Begun {
     std::vector<Seq> from;
-    std::vector<control::SwitchNumber> servers;
+    std::vector<control::TreeNumber> servers;
     bool operator==(const Begun&) const = default;
   };
 
@@ -78,8 +78,12 @@ class Bench {
     for (std::uint32_t m = 0; m < machines; ++m) {
       controller.switch_found(now_, control::SwitchNumber(m), 0);
     }
-    const control::SessionSpec spec{session, Epoch(1), ranks,
-                                    std::vector<control::SwitchNumber>(lanes)};
+    const control::SessionSpec spec{
+        session,
+        Epoch(1),
+        ranks,
+        {{control::SwitchNumber(0), control::SwitchNumber(1)}, {control::SwitchNumber(2)}},
+        std::vector<control::TreeNumber>(lanes)};
     CAIS_CHECK(controller.adopt(now_, spec).ok());
   }
 

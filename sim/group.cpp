@@ -72,9 +72,6 @@ Group::Group(const Scenario& scenario, std::uint64_t index, std::uint64_t which_
   script = std::make_unique<Script>(config.lanes, config.window_fragments, config.first_seq,
                                     std::move(calls));
   oracle = std::make_unique<Oracle>(*script, *tree);
-  for (std::size_t lane = 0; lane < config.lanes; ++lane) {
-    services.push_back(Service{lane % scenario.switches, config.epoch});
-  }
   members.resize(shape.ranks);
   for (Member& member : members) member.described.resize(scenario.ops);
 }
@@ -89,25 +86,16 @@ bool Group::lives_in(Epoch epoch) const {
   return epoch >= config.epoch && epoch.value < config.epoch.value + epochs_per_life;
 }
 
-std::uint64_t Group::lanes_served(std::uint64_t of_switch) const {
-  std::uint64_t served = 0;
-  for (std::size_t lane = 0; lane < services.size(); ++lane) {
-    if (services[lane] && services[lane]->machine == of_switch) served |= 1ull << lane;
-  }
-  return served;
+std::uint64_t Group::lanes_served(std::size_t of_switch) const {
+  const auto found = services.find(of_switch);
+  return found == services.end() ? 0 : found->second.lanes;
 }
 
-switching::SessionConfig Group::config_at(std::size_t plane, std::size_t node) const {
+switching::SessionConfig Group::config_at(std::size_t of_switch, std::size_t node) const {
   switching::SessionConfig at = config;
-  at.lanes_served = lanes_served(plane);
+  at.lanes_served = lanes_served(of_switch);
   at.place = tree->place(node);
   return at;
-}
-
-void Group::withdraw(std::size_t of_switch) {
-  for (auto& service : services) {
-    if (service && service->machine == of_switch) service.reset();
-  }
 }
 
 bool Group::someone_thinks() const {

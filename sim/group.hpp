@@ -6,7 +6,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +25,9 @@ struct Group {
   bool lives_in(Epoch epoch) const;
   /// Of all ranks.
   const wire::Keys& keys(Epoch epoch);
-  std::uint64_t lanes_served(std::uint64_t of_switch) const;
+  std::uint64_t lanes_served(std::size_t of_switch) const;
   /// The switch has nothing of the session in service any more.
-  void withdraw(std::size_t of_switch);
+  void withdraw(std::size_t of_switch) { services.erase(of_switch); }
   agent::Config agent_config(Rank rank) const;
   /// Whether a rank has done all that it has begun, and has more to call.
   bool someone_thinks() const;
@@ -41,14 +40,14 @@ struct Group {
     bool ended = false;    // refused or failed, by the switch or by the management, or crashed
     bool crashed = false;  // without a word
   };
-  /// Where a lane is in service, and in which epoch.
+  /// What a switch has in service, and in which epoch.
   struct Service {
-    std::size_t machine;
     Epoch epoch;
+    std::uint64_t lanes;
   };
 
-  /// What the session is at a switch of the plane.
-  switching::SessionConfig config_at(std::size_t plane, std::size_t node) const;
+  /// What the session is at a switch that has this place in its tree.
+  switching::SessionConfig config_at(std::size_t of_switch, std::size_t node) const;
 
   switching::SessionConfig config;  // but for what differs between switches
   wire::Tags tags;
@@ -61,10 +60,10 @@ struct Group {
   std::unique_ptr<Tree> tree;  // the same in each plane
   std::unique_ptr<Script> script;
   std::unique_ptr<Oracle> oracle;
-  std::vector<Member> members;                   // by rank
-  std::vector<std::optional<Service>> services;  // by lane
-  std::vector<wire::CommDescriptor> described;   // P14: what the management knows
-  std::string failure;                           // P19: what the ranks were told
+  std::vector<Member> members;                  // by rank
+  std::map<std::size_t, Service> services;      // by switch
+  std::vector<wire::CommDescriptor> described;  // P14: what the management knows
+  std::string failure;                          // P19: what the ranks were told
   Instant progress_at{};  // when something was called, contributed or ended last
   bool closing = false;   // all is done; it closes in a moment
   bool closed = false;

@@ -27,22 +27,34 @@ control::SwitchNumber number_of(std::size_t which) {
 
 }  // namespace
 
-control::SessionSpec World::spec_of(const Group& group) const {
-  control::SessionSpec spec{group.id(), group.config.epoch, group.config.ranks, {}, {}};
-  for (std::size_t lane = 0; lane < group.services.size(); ++lane) {
-    spec.servers.push_back(number_of(lane % scenario_.switches));
+/// Lanes are dealt out to the planes, which are the trees of all sessions.
+std::vector<control::TreeNumber> World::homes_of(const Group& group) const {
+  std::vector<control::TreeNumber> homes;
+  for (std::size_t lane = 0; lane < group.config.lanes; ++lane) {
+    homes.emplace_back(static_cast<std::uint32_t>(lane % scenario_.switches));
   }
-  if (scenario_.fallback != 0) spec.fallback = number_of(scenario_.switches);
+  return homes;
+}
+
+control::SessionSpec World::spec_of(const Group& group) const {
+  control::SessionSpec spec{
+      group.id(), group.config.epoch, group.config.ranks, {}, homes_of(group)};
+  spec.trees.resize(scenario_.switches + scenario_.fallback);
+  for (std::size_t i = 0; i < switches_.size(); ++i) {
+    const SwitchProcess& at = *switches_[i];
+    if (group.tree->uses(at.node)) spec.trees[at.plane].push_back(number_of(i));
+  }
+  if (scenario_.fallback != 0) {
+    spec.fallback = control::TreeNumber(static_cast<std::uint32_t>(scenario_.switches));
+  }
   return spec;
 }
 
 /// When a switch is down, the first thing that the session needs is another epoch.
-void World::put_under_control(Group& group) {
+void World::put_under_control(Group& group, bool all_up) {
   if (stewards_.empty()) return;  // whoever takes over will find it
   control::Controller& controller = stewards_.back().machine;
   const control::SessionSpec spec = spec_of(group);
-  bool all_up = true;
-  for (const auto& service : group.services) all_up &= service.has_value();
   const auto known = all_up ? controller.open(spec) : controller.adopt(timeline_.now(), spec);
   if (!known) fail(known.error().message);
   steer();
@@ -61,6 +73,7 @@ void World::start_anew(std::size_t which) {
   SwitchProcess& node = *switches_[which];
   ++node.life;
   node.machine = switching::Switch();
+  node.hearing = control::Hearing();
   node.members.clear();
   node.forsaken.clear();
   node.inbox.clear();
@@ -126,7 +139,7 @@ void World::hear_of_switch(std::size_t which) {
   node.known_life = node.life;
   if (stewards_.empty()) return;
   control::Controller& controller = stewards_.back().machine;
-  node.newest = std::max(node.newest, controller.lease());
+  node.hearing.know(controller.lease());
   controller.switch_found(timeline_.now(), number_of(which), node.life);
 }
 
@@ -167,8 +180,9 @@ void World::take_over() {
   stewards_.push_back({control::Controller(control::Lease(stewards_.size() + 1))});
   control::Controller& controller = stewards_.back().machine;
   tell("controller ", controller.lease().value, " is in charge");
-  for (std::size_t i = 0; i < scenario_.switches; ++i) {
-    if (!switches_[i]->crashed && !switches_[i]->cut_off) hear_of_switch(i);
+  for (std::size_t i = 0; i < switches_.size(); ++i) {
+    const SwitchProcess& at = *switches_[i];
+    if (at.plane < scenario_.switches && !at.crashed && !at.cut_off) hear_of_switch(i);
   }
   for (const auto& group : groups_) {
     if (!group || group->closed) continue;
@@ -304,10 +318,16 @@ void World::obey(std::size_t which, const Order& order) {
   Group& group = *groups_[order.session.value - 1];
   const auto found = node.members.find(order.session);
   const bool has = found != node.members.end();
-  if (order.lease < node.newest) {
-    return answer(order, Verdict::stale, Member(Epoch(), node.newest), Answer::Kind::fenced);
+  switch (node.hearing.take(order.lease, order.number)) {
+    case control::Hearing::Verdict::hear:
+      break;
+    case control::Hearing::Verdict::overtaken:
+      return report_.reach(Probe::order_overtaken);
+    case control::Hearing::Verdict::stale: {
+      const Member deaf(Epoch(), node.hearing.newest());
+      return answer(order, Verdict::stale, deaf, Answer::Kind::fenced);
+    }
   }
-  node.newest = order.lease;
   if (order.kind == Order::Kind::close) {
     if (has && !group.lives_in(order.epoch)) return;  // of an earlier life
     if (has) {
@@ -347,31 +367,39 @@ void World::begin(std::size_t which, Group& group, const Order& order) {
     verdict = member.begin(order.lease, order.epoch);
   }
   if (verdict == Verdict::obey) {
-    std::uint64_t served = 0;
-    for (std::size_t lane = 0; lane < order.servers.size(); ++lane) {
-      if (order.servers[lane] == number_of(which)) served |= 1ull << lane;
-    }
+    const std::uint64_t served = lanes_at(node.plane, order.servers);
     drain(which);
     auto begun = node.machine.fence(order.session, order.epoch);
     if (begun) begun = node.machine.resume(order.session, order.epoch, served, order.from);
     if (!begun) return fail("P15: " + begun.error().message);
     group.withdraw(which);
+    forsake_older(group, order.epoch);
+    group.services[which] = {order.epoch, served};
     for (std::size_t lane = 0; lane < order.servers.size(); ++lane) {
       if ((served >> lane & 1) == 0) continue;
-      if (const auto& old = group.services[lane]) {
-        switches_[old->machine]->forsaken.insert(order.session);
-      }
-      group.services[lane] = Group::Service{which, order.epoch};
-      if (lane % scenario_.switches != which) report_.reach(Probe::moved);
-      if (group.oracle->begins(Lane(static_cast<std::uint8_t>(lane)), order.from[lane])) {
+      if (lane % scenario_.switches != node.plane) report_.reach(Probe::moved);
+      if (group.oracle->begins(node.node, Lane(static_cast<std::uint8_t>(lane)),
+                               order.from[lane])) {
         report_.reach(Probe::resumed_again);
       }
     }
+    if (group.tree->node(node.node).level > 1) report_.reach(Probe::tree_resumed);
     group.progress_at = timeline_.now();
     take_complaint(group);
     check_slots(which);
   }
   answer(order, verdict, member, Answer::Kind::begun);
+}
+
+/// What is still in service in an epoch before that one was out of reach when it was fenced: all
+/// others have left it behind.
+void World::forsake_older(Group& group, Epoch epoch) {
+  std::erase_if(group.services, [&](const auto& each) {
+    if (each.second.epoch >= epoch) return false;
+    tell("switch ", each.first, " is left behind in epoch ", each.second.epoch.value);
+    switches_[each.first]->forsaken.insert(group.id());
+    return true;
+  });
 }
 
 void World::answer(const Order& order, Verdict verdict, const Member& member, Answer::Kind yes,

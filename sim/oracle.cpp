@@ -50,16 +50,17 @@ bool Oracle::ever_finished(Lane of, Seq seq) const {
   return at < of_lane.size() && of_lane[at];
 }
 
-bool Oracle::begins(Lane of, Seq from) {
-  LaneState& of_lane = lane(tree_->root(), of);
+bool Oracle::begins(std::size_t which, Lane of, Seq from) {
+  const std::vector<bool>& ever_finished = at_root(of).ever_finished;
   const std::size_t at = script_->index(from);
-  const auto all_before = of_lane.ever_finished.begin() + static_cast<std::ptrdiff_t>(at);
-  if (at > of_lane.contributed.size() ||
-      std::find(of_lane.ever_finished.begin(), all_before, false) != all_before) {
+  const auto all_before = ever_finished.begin() + static_cast<std::ptrdiff_t>(at);
+  if (at > ever_finished.size() ||
+      std::find(ever_finished.begin(), all_before, false) != all_before) {
     complain("P17: an epoch begins at seq " + std::to_string(from.value) +
              ", and some fragment before that was never finished");
     return false;
   }
+  LaneState& of_lane = lane(which, of);
   const bool early =
       of_lane.finished < of_lane.ever_finished.size() && of_lane.ever_finished[of_lane.finished];
   for (std::size_t i = at; i < of_lane.contributed.size(); ++i) {

@@ -69,9 +69,9 @@ class Oracle {
 
   /// P1, P2: a rank puts a contribution or a want on the wire.
   void rank_sends(Rank rank, const wire::Header& header, std::span<const std::byte> payload);
-  /// P17: the switch that serves the lane from now on begins another epoch there.
-  /// Whether not all that the last one began with has been finished again.
-  bool begins(Lane lane, Seq from);
+  /// P17: a switch that serves the lane from now on begins another epoch there. At the root:
+  /// whether not all that the last one began with has been finished again.
+  bool begins(std::size_t which, Lane lane, Seq from);
   /// Switch `which` took a contribution that it had not.
   void switch_takes(std::size_t which, const wire::Header& header);
   /// P9: it took what its parent sent.
@@ -130,8 +130,8 @@ class Oracle {
                   std::span<const std::byte> payload);
   void check_contribution(Rank rank, const Job& job, const Script::Place& place,
                           const wire::Header& header, std::span<const std::byte> payload);
-  void check_partial(std::size_t which, const Job& job, const wire::Header& header,
-                     std::span<const std::byte> payload);
+  void check_partial(std::size_t which, const Job& job, const Script::Place& place,
+                     const wire::Header& header, std::span<const std::byte> payload);
   void check_passed_up(std::size_t which, const Job& job, const Script::Place& place,
                        const wire::Header& header, std::span<const std::byte> payload);
   void check_result(std::size_t which, const Receiver& to, const wire::Header& header,

@@ -102,18 +102,34 @@ void Oracle::switch_sends_up(std::size_t which, const wire::Header& header,
       header.offset != extent.offset / wire::offset_step) {
     complain("P9: " + what() + ": not the fragment that lies there");
   }
-  if (job.plan.combine == nir::Combine::reduce) return check_partial(which, job, header, payload);
+  if (job.plan.combine == nir::Combine::reduce) {
+    return check_partial(which, job, *place, header, payload);
+  }
   check_passed_up(which, job, *place, header, payload);
 }
 
-/// Whether its bits are right shows in the sum.
-void Oracle::check_partial(std::size_t which, const Job& job, const wire::Header& header,
-                           std::span<const std::byte> payload) {
+/// Whether a partial's bits are right shows in the sum. P17: in its place goes the result, where a
+/// rank below has it.
+void Oracle::check_partial(std::size_t which, const Job& job, const Script::Place& place,
+                           const wire::Header& header, std::span<const std::byte> payload) {
   const std::uint64_t members = tree_->node(which).members;
   const nir::Plan& plan = job.plan;
-  const std::size_t bytes = plan.fragment_bytes / size_of(plan.dtype) * size_of(plan.accumulator);
+  bool right =
+      payload.size() == plan.fragment_bytes / size_of(plan.dtype) * size_of(plan.accumulator);
+  if ((header.flags & wire::flag_final) != 0) {
+    const nir::Extent extent = plan.extent(place.fragment);
+    const auto has_it = [&](Rank rank) {
+      return plan.receives_payload(rank, extent.unit) &&
+             is_fragment(payload, job.expected[rank.value], extent.offset, plan, extent.bytes);
+    };
+    right = false;
+    for (std::uint16_t r = 0; r < script_->ranks(); ++r) {
+      right |= (members >> r & 1) != 0 && has_it(Rank(r));
+    }
+    right = right && ever_finished(header.lane, header.seq);
+  }
   if ((members & ~taken(which, header.lane, header.seq)) != 0 || header.rank != least(members) ||
-      payload.size() != bytes) {
+      !right) {
     complain("P9: switch " + std::to_string(which) + " sends up " + wire::to_string(header) +
              ": not the partial of all below it");
   }

@@ -44,10 +44,13 @@ enum class Probe : std::uint8_t {
   fell_back,            // P18: a rank's own switch served the session
   denied,               // P16: a switch said that it has no such session
   order_refused,        // P15: by a machine that has heard of a newer lease
+  order_overtaken,      // P20: by a later one of the same controller
   epoch_overtaken,      // P15: a machine was in a newer epoch than ordered
   forsaken,             // P15: a switch served an epoch that all others had left
   superseded,           // a controller heard of a newer one
   rank_died,            // P19: all ranks of a session heard of it
+  tree_resumed,         // P9, P17: a switch above others began another epoch
+  final_partial,        // P9, P17: a partial went up that is the result of an earlier epoch
   three_levels,         // P9: a partial went up from the second of three levels of switches
   asked_above,          // P7, P9: a question went on to the parent
   answered_from_above,  // P9: a parent's answer to one came

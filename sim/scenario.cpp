@@ -104,8 +104,8 @@ Scenario scenario_of(std::uint64_t seed) {
   if (rng.chance(0.5)) {
     s.levels = 1 + rng.below(3);
     s.leaves = s.levels == 1 ? 1 : 1 + rng.below(4);
-    return s;
   }
+  if (rng.chance(0.5)) return s;
   s.controlled = 1;
   s.control_loss = rate(rng);
   s.control_doubled = rate(rng);

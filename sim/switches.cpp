@@ -42,7 +42,7 @@ bool World::changes_nothing(Drop drop, const wire::Header& header, bool was_ther
 /// The session at a switch that lives, with all that the management knows of it (P14).
 void World::open_at(std::size_t which, Group& group, Epoch epoch) {
   SwitchProcess& node = *switches_[which];
-  switching::SessionConfig config = group.config_at(node.plane, node.node);
+  switching::SessionConfig config = group.config_at(which, node.node);
   config.epoch = epoch;
   if (auto opened = node.machine.open(config); !opened) fail(opened.error().message);
   for (const auto& descriptor : group.described) {
@@ -51,7 +51,7 @@ void World::open_at(std::size_t which, Group& group, Epoch epoch) {
     }
   }
   bind_at(which, group);
-  node.members.insert_or_assign(group.id(), control::Member(epoch, node.newest));
+  node.members.insert_or_assign(group.id(), control::Member(epoch, node.hearing.newest()));
 }
 
 /// P9: a switch knows where its children speak from, and its parent.
@@ -82,11 +82,10 @@ Group* World::served(std::size_t which, const wire::Header& header) {
   const std::uint64_t index = header.session.value - 1u;
   if (index >= groups_.size() || !groups_[index] || groups_[index]->closed) return nullptr;
   Group& group = *groups_[index];
-  if (header.lane.value >= group.services.size()) return nullptr;
-  const auto& service = group.services[header.lane.value];
-  const SwitchProcess& node = *switches_[which];
-  const bool here = service && service->machine == node.plane && service->epoch == header.epoch &&
-                    group.tree->uses(node.node);
+  const auto service = group.services.find(which);
+  const bool here = header.lane.value < group.config.lanes && service != group.services.end() &&
+                    service->second.epoch == header.epoch &&
+                    (service->second.lanes >> header.lane.value & 1) != 0;
   return here ? &group : nullptr;
 }
 
@@ -180,7 +179,7 @@ void World::check_switch(std::size_t which, const Delivery& packet, Drop drop) {
     return;
   }
   const Group* group = served(which, header);
-  if (packet.from >= ranks_.size() && packet.from < 2 * ranks_.size()) {
+  if (is_impostor(packet.from)) {
     if (drop == Drop::none || drop == Drop::mismatch)
       fail("P13: a switch takes an impostor's packet");
     return;
@@ -259,13 +258,17 @@ void World::send(std::size_t which, const switching::Transmit& out, switching::P
         link(port.value, switches_[which]->plane, false), std::move(packet),
         [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, port.value);
   }
-  if (readable && to_rank && switches_[which]->forsaken.contains(header.session)) {
+  const std::size_t first_switch = endpoint_of(0);
+  if (readable && switches_[which]->forsaken.contains(header.session)) {
+    if (!to_rank) {
+      return carry_to_switch(which, std::move(packet), port.value - first_switch,
+                             endpoint_of(which));
+    }
     RankProcess& to = ranks_[port.value];
     return carry(
         link(port.value, switches_[which]->plane, false), std::move(packet),
         [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, port.value);
   }
-  const std::size_t first_switch = endpoint_of(0);
   if (!to_rank && (port.value < first_switch || port.value >= first_switch + switches_.size())) {
     return fail("a switch sends to a port that nobody has");
   }
@@ -309,9 +312,20 @@ void World::send_to_switch(std::size_t which, Group& group, const wire::Header& 
   take_complaint(group);
   count_sent(header, up);
   tell("switch ", which, " sends switch ", to, " ", header);
+  if (impostor_.below(1'000'000) < scenario_.impostor && timeline_.now() < safe_until_) {
+    ++network_.faults()[static_cast<std::size_t>(Fault::impostor)];
+    carry_to_switch(which, packet, to,
+                    endpoint_of(which) + static_cast<std::uint32_t>(switches_.size()));
+  }
+  carry_to_switch(which, std::move(packet), to, endpoint_of(which));
+}
+
+/// A switch has a greater number than those below it.
+void World::carry_to_switch(std::size_t which, std::vector<std::byte> packet, std::size_t to,
+                            std::uint32_t from) {
   carry(
-      link_above(up ? which : to, up), std::move(packet),
-      [this, to](const Delivery& arrived) { switch_receives(to, arrived); }, endpoint_of(which));
+      link_above(std::min(which, to), to > which), std::move(packet),
+      [this, to](const Delivery& arrived) { switch_receives(to, arrived); }, from);
 }
 
 void World::count_sent(const wire::Header& header, bool up) {
@@ -320,6 +334,7 @@ void World::count_sent(const wire::Header& header, bool up) {
   if (header.kind == wire::Kind::done && header.chunk > 1) report_.reach(Probe::done_for_many);
   if (up && header.kind == wire::Kind::want) report_.reach(Probe::asked_above);
   if (up && header.kind == wire::Kind::mismatch) report_.reach(Probe::mismatch_told_above);
+  if (up && (header.flags & wire::flag_final) != 0) report_.reach(Probe::final_partial);
   if (header.level == 2) report_.reach(Probe::three_levels);
 }
 

@@ -19,14 +19,6 @@ constexpr Duration stall_max = std::chrono::milliseconds(1500);
 /// Slots times ranks above which only some of the packets are checked by comparing all of it.
 constexpr std::size_t compared_always = 256;
 
-/// Controllers do not manage trees: above several levels there is none.
-Scenario as_it_can_be(Scenario scenario) {
-  if (scenario.levels == 1) return scenario;
-  scenario.controlled = scenario.switch_crashes = scenario.switch_cut_offs = 0;
-  scenario.controller_crashes = scenario.rank_crashes = scenario.fallback = 0;
-  return scenario;
-}
-
 /// A rank has a link to its switch in each plane, a switch one to its parent, both two ways.
 std::size_t links_of(const Scenario& scenario) {
   const std::size_t nodes =
@@ -37,7 +29,7 @@ std::size_t links_of(const Scenario& scenario) {
 }  // namespace
 
 World::World(const Scenario& scenario, Trace trace)
-    : scenario_(as_it_can_be(scenario)),
+    : scenario_(scenario),
       trace_(std::move(trace)),
       sample_(numbers(scenario.seed, Purpose::sample)),
       network_(scenario, links_of(scenario)),
@@ -82,21 +74,21 @@ void World::open(std::uint64_t session, std::uint64_t life) {
     node.rank = Rank(r);
     node.inbox.clear();
     node.member = control::Member(group.config.epoch);
-    node.servers.clear();
-    for (const auto& service : group.services) {
-      node.servers.push_back(control::SwitchNumber(static_cast<std::uint32_t>(service->machine)));
-    }
+    node.servers = homes_of(group);
   }
+  bool all_up = true;
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     const SwitchProcess& at = *switches_[i];
-    if (group.lanes_served(at.plane) == 0 || !group.tree->uses(at.node)) continue;
+    const std::uint64_t lanes = lanes_at(at.plane, homes_of(group));
+    if (lanes == 0 || !group.tree->uses(at.node)) continue;
     if (!at.crashed && !at.cut_off && at.known_life == at.life) {
+      group.services[i] = {group.config.epoch, lanes};
       open_at(i, group, group.config.epoch);
     } else {
-      group.withdraw(i);
+      all_up = false;
     }
   }
-  if (scenario_.controlled != 0) put_under_control(group);
+  if (scenario_.controlled != 0) put_under_control(group, all_up);
   for (std::uint16_t r = 0; r < group.config.ranks; ++r) call(ranks_[session * ranks_max + r]);
   if (group.config.ranks == 1) report_.reach(Probe::one_rank);
 }
@@ -316,8 +308,8 @@ void World::check_slots(std::size_t which) {
   std::size_t open = 0;
   for (const auto& group : groups_) {
     if (!group || group->closed) continue;
-    const SwitchProcess& here = *switches_[which];
-    open += group->oracle->open_slots(here.node, group->lanes_served(here.plane));
+    const std::uint64_t lanes = group->lanes_served(which);
+    if (lanes != 0) open += group->oracle->open_slots(switches_[which]->node, lanes);
   }
   const std::size_t in_use = switches_[which]->machine.slots_in_use();
   if (in_use == open) return;
@@ -357,6 +349,11 @@ std::size_t World::link_above(std::size_t which_switch, bool up) const {
 
 std::uint32_t World::endpoint_of(std::size_t which_switch) const {
   return static_cast<std::uint32_t>(2 * ranks_.size() + which_switch);
+}
+
+bool World::is_impostor(std::uint32_t endpoint) const {
+  if (endpoint < endpoint_of(0)) return endpoint >= ranks_.size();
+  return endpoint >= endpoint_of(switches_.size());
 }
 
 std::size_t World::at_node(std::size_t plane, std::size_t node) const {

@@ -50,8 +50,7 @@ class World {
  private:
   struct Delivery {
     Bytes bytes;
-    /// The endpoint of the rank or switch that sent it; of an impostor, its rank's and the number
-    /// of ranks.
+    /// The endpoint of the rank or switch that sent it, or of an impostor.
     std::uint32_t from;
     bool damaged;
   };
@@ -67,7 +66,7 @@ class World {
     Group* group = nullptr;
     Rank rank{};
     control::Member member{Epoch()};
-    std::vector<control::SwitchNumber> servers;  // by lane
+    std::vector<control::TreeNumber> servers;  // by lane
   };
   struct SwitchProcess : Process {
     SwitchProcess(std::size_t plane_number, std::size_t node_number, Rng numbers,
@@ -87,7 +86,7 @@ class World {
     /// Of those, the ones whose ranks and other switches have left it behind. Nobody takes what it
     /// sends.
     std::set<SessionId> forsaken;
-    control::Lease newest;  // that it has heard of: a session that is opened later obeys no older
+    control::Hearing hearing;
   };
   /// A controller; one that is taken for dead may go on for a while.
   struct Steward {
@@ -128,8 +127,9 @@ class World {
   std::uint32_t endpoint(const RankProcess& node) const;
 
   // management.cpp
+  std::vector<control::TreeNumber> homes_of(const Group& group) const;
   control::SessionSpec spec_of(const Group& group) const;
-  void put_under_control(Group& group);
+  void put_under_control(Group& group, bool all_up);
   bool is_over(const Group& group) const;
   void hear_of_switch(std::size_t which);
   void start_anew(std::size_t which);
@@ -148,6 +148,7 @@ class World {
   void obey(RankProcess& node, const control::Order& order);
   void obey(std::size_t which, const control::Order& order);
   void begin(std::size_t which, Group& group, const control::Order& order);
+  void forsake_older(Group& group, Epoch epoch);
   void answer(const control::Order& order, control::Answer answer);
   void answer(const control::Order& order, control::Member::Verdict verdict,
               const control::Member& member, control::Answer::Kind yes,
@@ -169,6 +170,8 @@ class World {
                     std::vector<std::byte> packet, RankProcess& to);
   void send_to_switch(std::size_t which, Group& group, const wire::Header& header,
                       std::vector<std::byte> packet, std::size_t to);
+  void carry_to_switch(std::size_t which, std::vector<std::byte> packet, std::size_t to,
+                       std::uint32_t from);
   void count_sent(const wire::Header& header, bool up);
   void check_counters(const switching::Counters& counters);
 
@@ -178,8 +181,9 @@ class World {
   void record(const Delivery& packet, std::uint32_t to);
   std::size_t link(std::uint32_t endpoint, std::size_t plane, bool up) const;
   std::size_t link_above(std::size_t which_switch, bool up) const;
-  /// Switches have the endpoints behind those of the ranks and of their impostors.
+  /// Ranks have the first endpoints, then their impostors, switches, and their impostors.
   std::uint32_t endpoint_of(std::size_t which_switch) const;
+  bool is_impostor(std::uint32_t endpoint) const;
   std::size_t at_node(std::size_t plane, std::size_t node) const;
   template <typename Node>
   bool wait_in_inbox(Node& node, const Delivery& packet);

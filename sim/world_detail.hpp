@@ -10,6 +10,15 @@ namespace cais::sim {
 inline constexpr std::size_t inbox_max = 256;  // packets; a socket's receive buffer
 inline constexpr std::uint64_t management_us_max = 300;
 
+/// The lanes that a plane serves, its number being that of a tree.
+inline std::uint64_t lanes_at(std::size_t plane, const std::vector<control::TreeNumber>& servers) {
+  std::uint64_t lanes = 0;
+  for (std::size_t lane = 0; lane < servers.size(); ++lane) {
+    if (servers[lane].value == plane) lanes |= std::uint64_t{1} << lane;
+  }
+  return lanes;
+}
+
 /// Headers and descriptors become words only when somebody looks.
 template <typename Part>
 const Part& in_words(const Part& part) {

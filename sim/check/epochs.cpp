@@ -1,4 +1,4 @@
-// The second epoch of a small world (P15, P17): it has one switch, which may lose all that it has.
+// The second epoch of a small world (P15, P17).
 #include <algorithm>
 
 #include "sim/check/model.hpp"
@@ -9,7 +9,9 @@ namespace cais::sim {
 bool Model::changes_epoch(const State& state, Action& next) const {
   const bool fenced = std::find(state.phases.begin(), state.phases.end(), State::Phase::fenced) !=
                       state.phases.end();
-  if (!fenced && !state.crashed) return false;
+  const bool placed =
+      std::find(state.placed.begin(), state.placed.end(), true) != state.placed.end();
+  if (!fenced && !placed && !state.crashed) return false;
   std::vector<Action> all;
   actions(state, all);
   for (const Action& action : all) {
@@ -20,25 +22,20 @@ bool Model::changes_epoch(const State& state, Action& next) const {
   return false;
 }
 
-void Model::crash(State& state) {
-  state.switches[tree_.root()] = switching::Switch();
-  state.crashed = true;
-}
-
-/// Where the last of the ranks stands.
-void Model::place(State& state) {
+/// Where the last of the ranks stands: they are fenced, and stay there.
+void Model::place(State& state, std::size_t node) {
   state.from = state.agents[0].first_unsettled(Lane(0));
   for (const agent::Agent& agent : state.agents) {
     const Seq of_rank = agent.first_unsettled(Lane(0));
     if (before(of_rank, state.from)) state.from = of_rank;
   }
-  switching::Switch& machine = state.switches[tree_.root()];
-  if (state.crashed) open_switch(machine, tree_.root());
+  switching::Switch& machine = state.switches[node];
+  if (state.crashed == node) open_switch(machine, node);
   auto begun = machine.fence(session, second_epoch);
   if (begun) begun = machine.resume(session, second_epoch, 1, {&state.from, 1});
   if (!begun) return state.oracle.complain("P15: " + begun.error().message);
-  state.placed = true;
-  state.oracle.begins(Lane(0), state.from);
+  state.placed[node] = true;
+  state.oracle.begins(node, Lane(0), state.from);
 }
 
 }  // namespace cais::sim

@@ -139,6 +139,7 @@ State Model::first() {
   for (std::size_t node = 0; node < state.switches.size(); ++node) {
     open_switch(state.switches[node], node);
   }
+  state.placed.resize(state.switches.size());
   state.phases.resize(world_.ranks);
   state.clocks.resize(world_.ranks);
   state.sums.resize(names_.size());
@@ -177,27 +178,32 @@ void Model::actions(const State& state, std::vector<Action>& out) const {
   for (std::uint32_t rank = 0; rank < world_.ranks; ++rank) {
     for (const Kind kind : {Kind::timeout, Kind::fence, Kind::begin}) add(kind, rank);
   }
-  add(Kind::crash, 0);
-  add(Kind::place, 0);
+  for (std::uint32_t node = 0; node < state.switches.size(); ++node) {
+    add(Kind::crash, node);
+    add(Kind::place, node);
+  }
 }
 
 bool Model::possible(const State& state, const Action& action) const {
   using Phase = State::Phase;
   const auto& phases = state.phases;
+  const auto& placed = state.placed;
+  const bool any_placed = std::find(placed.begin(), placed.end(), true) != placed.end();
+  const bool all_placed = std::find(placed.begin(), placed.end(), false) == placed.end();
   switch (action.kind) {
     case Action::Kind::packet:
       return state.sent.has(action.which);
     case Action::Kind::timeout:
       return state.agents[action.which].deadline() != never;
     case Action::Kind::crash:
-      return world_.epochs && !state.crashed && !state.placed;
+      return world_.epochs && !state.crashed && !any_placed;
     case Action::Kind::fence:
       return world_.epochs && phases[action.which] == Phase::first;
     case Action::Kind::place:
-      return world_.epochs && !state.placed &&
+      return world_.epochs && !placed[action.which] &&
              std::find(phases.begin(), phases.end(), Phase::first) == phases.end();
     case Action::Kind::begin:
-      return state.placed && phases[action.which] == Phase::fenced;
+      return all_placed && phases[action.which] == Phase::fenced;
   }
   return false;
 }
@@ -208,8 +214,12 @@ void Model::apply(State& state, const Action& action) {
     const PacketKind packet = packets_[action.which];
     return deliver(state, packet);
   }
-  if (action.kind == Action::Kind::crash) return crash(state);
-  if (action.kind == Action::Kind::place) return place(state);
+  if (action.kind == Action::Kind::crash) {
+    state.switches[action.which] = switching::Switch();
+    state.crashed = action.which;
+    return;
+  }
+  if (action.kind == Action::Kind::place) return place(state, action.which);
   const Rank rank(static_cast<std::uint16_t>(action.which));
   agent::Agent& agent = state.agents[rank.value];
   prepare_outputs(state, rank);
@@ -259,7 +269,7 @@ void Model::deliver_to_switch(State& state, const PacketKind& packet) {
                           switching::to_string(drop) + ": " + wire::to_string(header));
   }
   poll_switch(state, node);
-  if (state.crashed && !state.placed) return;
+  if (state.crashed == node && !state.placed[node]) return;
   if (machine.slots_in_use() != state.oracle.open_slots(node, 1)) {
     state.oracle.complain("I5: " + std::to_string(machine.slots_in_use()) +
                           " slots are in use, and " +
@@ -356,17 +366,18 @@ Model::End Model::ends(State state, Sent so_far) {
 
 std::string Model::to_string(const Action& action) const {
   const std::string rank = "rank " + std::to_string(action.which);
+  const std::string node = "switch " + std::to_string(action.which);
   switch (action.kind) {
     case Action::Kind::packet:
       break;
     case Action::Kind::timeout:
       return "timer of " + rank + " runs out";
     case Action::Kind::crash:
-      return "the switch loses all that it has";
+      return node + " loses all that it has";
     case Action::Kind::fence:
       return rank + " is fenced";
     case Action::Kind::place:
-      return "the switch begins the second epoch";
+      return node + " begins the second epoch";
     case Action::Kind::begin:
       return rank + " begins the second epoch";
   }

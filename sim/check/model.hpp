@@ -8,9 +8,9 @@
 // the rank has sent before. Timers have one length, so that how long is no question, only in which
 // order. The answer of P16, which only informs, is delivered at once.
 //
-// Some worlds have a second epoch (P15, P17), which may begin at any point: the switch may lose all
-// that it has, the ranks are fenced one by one, the switch begins once all are, and the ranks
-// follow one by one, while packets of both epochs arrive wherever they like.
+// Some worlds have a second epoch (P15, P17), which may begin at any point: a switch may lose all
+// that it has, the ranks are fenced one by one, the switches begin one by one once all are, and
+// then the ranks, while packets of both epochs arrive wherever they like.
 //
 // A run that goes on without faults from any state must end (I7): `ends` plays one.
 #pragma once
@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,13 +52,13 @@ struct Action {
   enum class Kind : std::uint8_t {
     packet,   // arrives
     timeout,  // of a rank
-    crash,    // the switch loses all that it has
+    crash,    // a switch loses all that it has
     fence,    // a rank
-    place,    // the switch begins the second epoch
+    place,    // a switch begins the second epoch
     begin,    // a rank begins it
   };
   Kind kind;
-  std::uint32_t which;  // packet or rank
+  std::uint32_t which;  // packet, rank or node of the tree
 };
 
 /// Of a packet that one of the machines has sent.
@@ -90,9 +91,9 @@ struct State {
   std::vector<std::uint64_t> sums;     // of the sent packets' fingerprints, by names of the ranks
   std::vector<std::uint64_t> written;  // by rank: the parts of its outputs that it has
   enum class Phase : std::uint8_t { first, fenced, second };
-  std::vector<Phase> phases;  // by rank
-  bool crashed = false;
-  bool placed = false;  // the switch has begun the second epoch, at `from`
+  std::vector<Phase> phases;           // by rank
+  std::optional<std::size_t> crashed;  // the node that has lost all that it had
+  std::vector<bool> placed;            // by node: it has begun the second epoch, at `from`
   Seq from{};
   Oracle oracle;
 };
@@ -152,8 +153,7 @@ class Model {
   std::uint64_t packet_fingerprint(const PacketKind& packet,
                                    std::span<const std::uint16_t> names) const;
   bool changes_epoch(const State& state, Action& next) const;
-  void crash(State& state);
-  void place(State& state);
+  void place(State& state, std::size_t node);
   void deliver(State& state, const PacketKind& packet);
   void deliver_to_switch(State& state, const PacketKind& packet);
   void poll_agent(State& state, Rank rank);

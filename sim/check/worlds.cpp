@@ -1,6 +1,6 @@
 // The small worlds: every kind of op, 2 and 3 ranks, windows of 1 and 2, 3 or 4 fragments (so that
 // slots are taken anew), two ops behind each other, a window that sees gaps (P11), a mismatch
-// (P12), a second epoch (P15, P17), and trees of two levels (P9).
+// (P12), a second epoch (P15, P17), trees of two levels (P9), and both.
 #include "sim/check/model.hpp"
 
 namespace cais::sim {
@@ -92,6 +92,18 @@ std::vector<SmallWorld> make_worlds() {
   SmallWorld three{name_of("epochs-all_reduce", 3, 1), 3, 1, {{OpKind::all_reduce, 2}}};
   three.epochs = true;
   worlds.push_back(three);
+  // P9 and P17: a rank below each of two switches, and two.
+  for (const OpKind kind : kinds) {
+    SmallWorld tree{name_of("epochs-tree-" + std::string(cais::to_string(kind)), 2, 1), 2, 1,
+                    ops_of(kind, 2, 2)};
+    tree.epochs = true;
+    tree.leaf_of_rank = {0, 1};
+    worlds.push_back(tree);
+  }
+  SmallWorld four{name_of("epochs-tree-all_reduce", 4, 1), 4, 1, {{OpKind::all_reduce, 2}}};
+  four.epochs = true;
+  four.leaf_of_rank = two_and_two;
+  worlds.push_back(four);
   return worlds;
 }
 

@@ -425,4 +425,35 @@ MUTANTS = [
         "      return enter(now, session, Phase::closing, living(session, session.placed));",
         "      return enter(now, session, Phase::closing, {});",
     ),
+    # Epochs of trees.
+    Mutant(
+        "tree_serves_without_one_of_its_switches", "P9", CONTROL + "controller.cpp",
+        "return std::all_of(machines.begin(), machines.end(),",
+        "return std::any_of(machines.begin(), machines.end(),",
+    ),
+    Mutant(
+        "one_switch_of_a_tree_is_watched", "P15", CONTROL + "controller.cpp",
+        "const bool serves = machines_of(session.spec, session.servers).contains(machine);",
+        "const bool serves = *machines_of(session.spec, session.servers).begin() == machine;",
+    ),
+    Mutant(
+        "overtaken_order_is_obeyed", "P20", CONTROL + "member.cpp",
+        "if (number <= last_) return Verdict::overtaken;",
+        "",
+    ),
+    Mutant(
+        "result_goes_up_as_a_partial", "P17", SWITCH + "tree.cpp",
+        "if (slot.final != 0) entry.header.flags = wire::flag_final;  // P17",
+        "",
+    ),
+    Mutant(
+        "result_goes_up_as_long_as_a_partial", "P17", SWITCH + "transmit.cpp",
+        "if (entry.up && slot.final == 0) bytes = program.output_bytes;",
+        "if (entry.up) bytes = program.output_bytes;",
+    ),
+    Mutant(
+        "parent_speaks_from_anywhere", "P13", SWITCH + "admit.cpp",
+        "if (session.parent != port) return Drop::wrong_port;",
+        "",
+    ),
 ]

@@ -21,6 +21,43 @@ std::vector<Seq> least_of(const std::vector<std::vector<Seq>>& unsettled) {
   return least;
 }
 
+/// The switches of the trees that serve some lane.
+std::set<SwitchNumber> machines_of(const SessionSpec& spec,
+                                   const std::vector<TreeNumber>& servers) {
+  std::set<SwitchNumber> machines;
+  for (const TreeNumber tree : servers) {
+    machines.insert(spec.trees[tree.value].begin(), spec.trees[tree.value].end());
+  }
+  return machines;
+}
+
+Result<void> validate(const SessionSpec& spec) {
+  const std::string name = "session " + std::to_string(spec.session.value);
+  if (spec.ranks == 0 || spec.ranks > ranks_max) {
+    return refused(name + " has 1 to " + std::to_string(ranks_max) + " ranks, not " +
+                   std::to_string(spec.ranks));
+  }
+  if (spec.servers.empty()) return refused(name + " has no lanes");
+  std::set<SwitchNumber> seen;
+  for (const std::vector<SwitchNumber>& tree : spec.trees) {
+    if (tree.empty()) return refused(name + " has a tree without switches");
+    for (const SwitchNumber machine : tree) {
+      if (!seen.insert(machine).second) {
+        return refused("switch " + std::to_string(machine.value) + " has two places in " + name);
+      }
+    }
+  }
+  std::vector<TreeNumber> named = spec.servers;
+  if (spec.fallback) named.push_back(*spec.fallback);
+  for (const TreeNumber tree : named) {
+    if (tree.value >= spec.trees.size()) {
+      return refused(name + " has " + std::to_string(spec.trees.size()) +
+                     " trees, numbered from 0, and none of them is " + std::to_string(tree.value));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 const char* to_string(Order::Kind kind) {
@@ -60,26 +97,22 @@ const char* to_string(Answer::Kind kind) {
 Controller::Controller(Lease lease, Duration retry) : lease_(lease), retry_(retry) {}
 
 Result<void> Controller::open(const SessionSpec& spec) {
-  const std::string name = "session " + std::to_string(spec.session.value);
-  if (sessions_.contains(spec.session)) return refused(name + " is open already");
-  if (spec.ranks == 0 || spec.ranks > ranks_max) {
-    return refused(name + " has 1 to " + std::to_string(ranks_max) + " ranks, not " +
-                   std::to_string(spec.ranks));
+  if (sessions_.contains(spec.session)) {
+    return refused("session " + std::to_string(spec.session.value) + " is open already");
   }
-  if (spec.servers.empty()) return refused(name + " has no lanes");
+  if (auto valid = validate(spec); !valid) return valid;
   Session& session = sessions_[spec.session];
   session.spec = spec;
   session.epoch = spec.epoch;
   session.servers = spec.servers;
-  session.placed.insert(spec.servers.begin(), spec.servers.end());
+  session.placed = machines_of(spec, spec.servers);
   return {};
 }
 
 Result<void> Controller::adopt(Instant now, const SessionSpec& spec) {
   if (Result<void> opened = open(spec); !opened) return opened;
   Session& session = sessions_[spec.session];
-  for (const auto& [machine, life] : machines_) session.placed.insert(machine);
-  if (spec.fallback) session.placed.insert(*spec.fallback);
+  for (const auto& tree : spec.trees) session.placed.insert(tree.begin(), tree.end());
   next_epoch(now, session, spec.epoch);
   return {};
 }
@@ -101,7 +134,8 @@ void Controller::switch_found(Instant now, SwitchNumber machine, std::uint64_t l
   for (auto& [id, session] : sessions_) {
     if (session.phase == Phase::fencing) {
       advance(now, session);  // it may have waited for one
-    } else if (session.fallen_back && session.phase < Phase::failing) {
+    } else if (session.fallen_back && session.phase < Phase::failing &&
+               !living_trees(session).empty()) {
       next_epoch(now, session, session.epoch);
     }
   }
@@ -117,8 +151,7 @@ void Controller::switch_lost(Instant now, SwitchNumber machine, std::uint64_t li
 
 void Controller::lose(Instant now, Session& session, SwitchNumber machine) {
   session.placed.erase(machine);
-  const bool serves =
-      std::find(session.servers.begin(), session.servers.end(), machine) != session.servers.end();
+  const bool serves = machines_of(session.spec, session.servers).contains(machine);
   switch (session.phase) {
     case Phase::serving:
     case Phase::placing:
@@ -211,11 +244,11 @@ void Controller::advance(Instant now, Session& session) {
         if (!std::exchange(session.told_stranded, true)) {
           events_.push_back(Stranded{session.spec.session});
         }
-        return;  // until a switch is found
+        return;  // until a tree lives
       }
       session.told_stranded = false;
       session.from = least_of(session.unsettled);
-      const std::set<SwitchNumber> machines(session.servers.begin(), session.servers.end());
+      const std::set<SwitchNumber> machines = machines_of(session.spec, session.servers);
       session.placed.insert(machines.begin(), machines.end());
       return enter(now, session, Phase::placing, living(session, machines));
     }
@@ -272,6 +305,7 @@ void Controller::order(const Session& session) {
                  : session.phase == Phase::closing ? Order::Kind::close
                                                    : Order::Kind::begin;
     order.lease = lease_;
+    order.number = ++ordered_;
     order.session = session.spec.session;
     order.epoch = session.epoch;
     order.to = to;
@@ -294,11 +328,27 @@ std::set<Node> Controller::ranks_of(const Session& session) const {
 
 std::set<Node> Controller::living(const Session& session,
                                   const std::set<SwitchNumber>& machines) const {
+  const SessionSpec& spec = session.spec;
+  const std::set<SwitchNumber> embedded =
+      spec.fallback ? machines_of(spec, {*spec.fallback}) : std::set<SwitchNumber>{};
   std::set<Node> alive;
   for (const SwitchNumber machine : machines) {
-    if (machines_.contains(machine) || machine == session.spec.fallback) {
-      alive.insert(node(machine));
-    }
+    if (machines_.contains(machine) || embedded.contains(machine)) alive.insert(node(machine));
+  }
+  return alive;
+}
+
+/// Of a tree that is not in a rank's process.
+bool Controller::lives(const Session& session, TreeNumber tree) const {
+  const auto& machines = session.spec.trees[tree.value];
+  return std::all_of(machines.begin(), machines.end(),
+                     [this](SwitchNumber machine) { return machines_.contains(machine); });
+}
+
+std::vector<TreeNumber> Controller::living_trees(const Session& session) const {
+  std::vector<TreeNumber> alive;
+  for (std::uint32_t t = 0; t < session.spec.trees.size(); ++t) {
+    if (lives(session, TreeNumber(t))) alive.emplace_back(t);
   }
   return alive;
 }
@@ -307,20 +357,19 @@ void Controller::forget_closed() {
   std::erase_if(sessions_, [](const auto& each) { return each.second.phase == Phase::over; });
 }
 
-/// Every lane goes to the switch that it had at first, if that lives; else they are dealt out. P18:
-/// where no switch lives, all go to the rank that embeds one.
+/// Every lane goes to the tree that it had at first, if that lives; else they are dealt out. P18:
+/// where no tree lives, all go to the rank that embeds one.
 bool Controller::place(Session& session) const {
-  session.fallen_back = machines_.empty() && session.spec.fallback;
+  const std::vector<TreeNumber> alive = living_trees(session);
+  session.fallen_back = alive.empty() && session.spec.fallback;
   if (session.fallen_back) {
     session.servers.assign(session.servers.size(), *session.spec.fallback);
     return true;
   }
-  if (machines_.empty()) return false;
-  std::vector<SwitchNumber> alive;
-  for (const auto& [machine, life] : machines_) alive.push_back(machine);
+  if (alive.empty()) return false;
   for (std::size_t lane = 0; lane < session.servers.size(); ++lane) {
-    const SwitchNumber first = session.spec.servers[lane];
-    session.servers[lane] = machines_.contains(first) ? first : alive[lane % alive.size()];
+    const TreeNumber first = session.spec.servers[lane];
+    session.servers[lane] = lives(session, first) ? first : alive[lane % alive.size()];
   }
   return true;
 }

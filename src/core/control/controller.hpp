@@ -31,10 +31,13 @@ struct SessionSpec {
   SessionId session;
   Epoch epoch;  // in service
   std::uint16_t ranks;
-  std::vector<SwitchNumber> servers;  // by lane; where a lane goes back to when it can
-  /// P18: a switch in the process of one of the ranks, which it does not outlive. It serves all
-  /// lanes while no other switch lives. None: the session waits for one.
-  std::optional<SwitchNumber> fallback = {};
+  /// That could serve lanes. A tree does while all its switches live (P9); of two trees none shares
+  /// a switch, for that would have two places in the session. All give the sum the same shape (P8).
+  std::vector<std::vector<SwitchNumber>> trees;
+  std::vector<TreeNumber> servers;  // by lane; where a lane goes back to when it can
+  /// P18: a tree in the process of one of the ranks, which it does not outlive. It serves all lanes
+  /// while no other tree lives. None: the session waits for one.
+  std::optional<TreeNumber> fallback = {};
 };
 
 /// The session goes on in another epoch: P17 is through.
@@ -48,7 +51,7 @@ struct FellBack {
   Epoch epoch;
   std::vector<Seq> from;
 };
-/// No switch lives that could serve the session; it waits for one.
+/// No tree lives that could serve the session; it waits for one.
 struct Stranded {
   SessionId session;
 };
@@ -72,10 +75,11 @@ class Controller {
   explicit Controller(Lease lease, Duration retry = std::chrono::milliseconds(20));
 
   /// A session whose machines are in service in its epoch.
-  /// invalid_argument: it is there already, has no ranks or no lanes.
+  /// invalid_argument: it is there already, has no ranks, lanes or switches, two trees share a
+  /// switch, a lane is at a tree that is not there.
   Result<void> open(const SessionSpec& session);
   /// One of an earlier controller, which may have left its machines in any epoch and its lanes at
-  /// any switch: it is taken into an epoch that is newer than all of them. Errors as open().
+  /// any tree: it is taken into an epoch that is newer than all of them. Errors as open().
   Result<void> adopt(Instant now, const SessionSpec& session);
   /// P20. After a failure it closes by itself.
   void close(Instant now, SessionId session);
@@ -115,7 +119,7 @@ class Controller {
     std::set<Node> lost;                      // ranks
     std::vector<std::vector<Seq>> unsettled;  // by rank
     std::vector<Seq> from;                    // by lane
-    std::vector<SwitchNumber> servers;        // by lane
+    std::vector<TreeNumber> servers;          // by lane
     std::set<SwitchNumber> placed;            // that may have something of it
     std::string why;
     bool told_stranded = false;
@@ -133,6 +137,8 @@ class Controller {
   void forget_closed();
   std::set<Node> ranks_of(const Session& session) const;
   std::set<Node> living(const Session& session, const std::set<SwitchNumber>& machines) const;
+  bool lives(const Session& session, TreeNumber tree) const;
+  std::vector<TreeNumber> living_trees(const Session& session) const;
   bool place(Session& session) const;
 
   Lease lease_;
@@ -140,6 +146,7 @@ class Controller {
   std::map<SessionId, Session> sessions_;
   std::map<SwitchNumber, std::uint64_t> machines_;  // that live, with the life that they are in
   std::deque<Order> orders_;
+  std::uint64_t ordered_ = 0;
   std::deque<Event> events_;
   bool superseded_ = false;
 };

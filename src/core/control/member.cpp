@@ -32,4 +32,18 @@ Member::Verdict Member::begin(Lease lease, Epoch epoch) {
 
 Member::Verdict Member::end(Lease lease) { return hears(lease) ? Verdict::obey : Verdict::stale; }
 
+void Hearing::know(Lease lease) {
+  if (lease <= newest_) return;
+  newest_ = lease;
+  last_ = 0;
+}
+
+Hearing::Verdict Hearing::take(Lease lease, std::uint64_t number) {
+  if (lease < newest_) return Verdict::stale;
+  know(lease);
+  if (number <= last_) return Verdict::overtaken;
+  last_ = number;
+  return Verdict::hear;
+}
+
 }  // namespace cais::control

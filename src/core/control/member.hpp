@@ -1,6 +1,7 @@
-// core/control/member.hpp — what a machine remembers of its controllers: which epoch of the session
-// it serves, and the newest lease that it has heard of. It decides which orders are obeyed (P15);
-// what is then done to agent or switch is its runtime's work.
+// core/control/member.hpp — what a machine remembers of its controllers: of a session which epoch
+// it serves, and the newest lease that it has heard of; over all sessions the last order that it
+// has heard. They decide which orders are obeyed (P15); what is then done to agent or switch is its
+// runtime's work.
 #pragma once
 
 #include "core/control/orders.hpp"
@@ -39,6 +40,22 @@ class Member {
   bool fenced_ = false;
   Lease newest_{};
   Lease by_{};  // who has brought it there
+};
+
+/// Of a switch, which has sessions only while they are open: what was given before the last order
+/// that it has heard was overtaken on its way, or is a deposed controller's, and would open again
+/// what has been closed since (P20). Nothing is lost by it: what is not answered is ordered again.
+class Hearing {
+ public:
+  enum class Verdict : std::uint8_t { hear, overtaken, stale };
+  Verdict take(Lease lease, std::uint64_t number);
+  /// It has registered with the controller that has this lease.
+  void know(Lease lease);
+  Lease newest() const { return newest_; }
+
+ private:
+  Lease newest_{};
+  std::uint64_t last_ = 0;
 };
 
 }  // namespace cais::control

@@ -16,6 +16,8 @@ namespace cais::control {
 using Lease = Strong<struct LeaseTag, std::uint64_t>;
 /// A machine that serves lanes; its owner numbers them.
 using SwitchNumber = Strong<struct SwitchNumberTag, std::uint32_t>;
+/// Switches that serve lanes together (P9), or one that does so alone; counted by session.
+using TreeNumber = Strong<struct TreeNumberTag, std::uint32_t>;
 
 /// Who takes part in a session: one of its ranks, or a switch.
 struct Node {
@@ -38,12 +40,13 @@ struct Order {
   };
   Kind kind;
   Lease lease;
+  std::uint64_t number;  // counts what the controller has ordered; one that is given again is new
   SessionId session;
   Epoch epoch;
   Node to;
-  std::vector<Seq> from;              // begin: by lane
-  std::vector<SwitchNumber> servers;  // begin: by lane
-  std::string why;                    // fail: the same words for every rank
+  std::vector<Seq> from;            // begin: by lane
+  std::vector<TreeNumber> servers;  // begin: by lane
+  std::string why;                  // fail: the same words for every rank
 };
 
 struct Answer {

@@ -9,6 +9,8 @@ namespace {
 using Kind = Order::Kind;
 
 constexpr SessionId session{7};
+const std::vector<std::vector<SwitchNumber>> two_switches{{SwitchNumber(0)}, {SwitchNumber(1)}};
+const std::vector<TreeNumber> a_lane_each{TreeNumber(0), TreeNumber(1)};
 
 class ControllerTest : public testing::Test {
  protected:
@@ -16,7 +18,7 @@ class ControllerTest : public testing::Test {
     for (const std::uint32_t machine : {0u, 1u}) {
       controller_.switch_found(now_, SwitchNumber(machine), 1);
     }
-    EXPECT_TRUE(controller_.open({session, Epoch(1), 2, {SwitchNumber(0), SwitchNumber(1)}}).ok());
+    EXPECT_TRUE(controller_.open({session, Epoch(1), 2, two_switches, a_lane_each}).ok());
   }
 
   /// Its orders, sorted by whom they are for.
@@ -62,7 +64,7 @@ TEST_F(ControllerTest, TakesASessionToTheSwitchThatLives) {
   const Order at_switch = begins[switch1_];
   EXPECT_EQ(at_switch.kind, Kind::begin);
   EXPECT_EQ(at_switch.from, (std::vector<Seq>{Seq(5), Seq(0xffffffff)}));  // serial arithmetic
-  EXPECT_EQ(at_switch.servers, (std::vector<SwitchNumber>{SwitchNumber(1), SwitchNumber(1)}));
+  EXPECT_EQ(at_switch.servers, (std::vector<TreeNumber>{TreeNumber(1), TreeNumber(1)}));
   answer(at_switch, Answer::Kind::begun);
   begins = orders();
   ASSERT_EQ(begins.size(), 2u);
@@ -166,7 +168,7 @@ TEST_F(ControllerTest, ADeadRankEndsTheSessionForAllWithTheSameWords) {
   EXPECT_FALSE(event<Closed>());
   answer(closes[switch1_], Answer::Kind::closed);
   EXPECT_TRUE(event<Closed>());
-  EXPECT_TRUE(controller_.open({session, Epoch(9), 1, {SwitchNumber(0)}}).ok());
+  EXPECT_TRUE(controller_.open({session, Epoch(9), 1, two_switches, a_lane_each}).ok());
 }
 
 TEST_F(ControllerTest, ASwitchThatDiesWhileItClosesIsNotWaitedFor) {
@@ -192,16 +194,91 @@ TEST_F(ControllerTest, ARankThatCannotGoOnEndsTheSession) {
 }
 
 TEST_F(ControllerTest, RefusesWhatIsNoSession) {
-  EXPECT_FALSE(controller_.open({session, Epoch(1), 2, {SwitchNumber(0)}}).ok());  // is there
-  EXPECT_FALSE(controller_.open({SessionId(8), Epoch(1), 0, {SwitchNumber(0)}}).ok());
-  EXPECT_FALSE(controller_.open({SessionId(8), Epoch(1), 65, {SwitchNumber(0)}}).ok());
-  EXPECT_FALSE(controller_.open({SessionId(8), Epoch(1), 2, {}}).ok());
+  const SessionSpec right{SessionId(8), Epoch(1), 2, two_switches, a_lane_each};
+  const auto refuses = [&](const SessionSpec& spec, const std::string& why) {
+    const Result<void> opened = controller_.open(spec);
+    ASSERT_FALSE(opened.ok()) << why;
+    EXPECT_NE(opened.error().message.find(why), std::string::npos) << opened.error().message;
+  };
+  SessionSpec wrong = right;
+  wrong.session = session;
+  refuses(wrong, "open already");
+  for (const std::uint16_t ranks : {std::uint16_t{0}, std::uint16_t{65}}) {
+    wrong = right;
+    wrong.ranks = ranks;
+    refuses(wrong, "1 to 64 ranks");
+  }
+  wrong = right;
+  wrong.servers.clear();
+  refuses(wrong, "no lanes");
+  wrong = right;
+  wrong.servers[1] = TreeNumber(2);
+  refuses(wrong, "2 trees, numbered from 0, and none of them is 2");
+  wrong = right;
+  wrong.fallback = TreeNumber(9);
+  refuses(wrong, "none of them is 9");
+  wrong = right;
+  wrong.trees[1].clear();
+  refuses(wrong, "a tree without switches");
+  wrong = right;
+  wrong.trees[1].push_back(SwitchNumber(0));
+  refuses(wrong, "switch 0 has two places");
+  EXPECT_TRUE(controller_.open(right).ok());
+}
+
+/// P9: a tree serves while all its switches live; when one dies the others are fenced with the
+/// ranks, and what they had goes to another tree, or waits for that one.
+TEST(Controller, ATreeServesWhileAllItsSwitchesLive) {
+  Controller controller(Lease(1));
+  std::map<Node, Order> orders;
+  const auto take_orders = [&] {
+    orders.clear();
+    for (Order order; controller.poll(order);) orders[order.to] = order;
+  };
+  const auto answer_all = [&](Answer::Kind kind) {
+    take_orders();
+    for (const auto& [to, order] : orders) {
+      std::vector<Seq> unsettled;
+      if (to.is(Node::Kind::rank)) unsettled.emplace_back(5);
+      controller.receive({}, {kind, Lease(1), session, order.epoch, to, unsettled, {}});
+    }
+  };
+  const auto at = [](std::uint32_t machine) { return node(SwitchNumber(machine)); };
+  for (const std::uint32_t machine : {0u, 1u, 2u}) {
+    controller.switch_found({}, SwitchNumber(machine), 1);
+  }
+  const std::vector<std::vector<SwitchNumber>> trees{{SwitchNumber(0), SwitchNumber(1)},
+                                                     {SwitchNumber(2), SwitchNumber(3)}};
+  ASSERT_TRUE(controller.open({session, Epoch(1), 1, trees, {TreeNumber(0)}}).ok());
+  controller.switch_lost({}, SwitchNumber(2), 1);  // of no tree that serves
+  take_orders();
+  EXPECT_TRUE(orders.empty());
+
+  controller.switch_lost({}, SwitchNumber(1), 1);
+  answer_all(Answer::Kind::fenced);
+  EXPECT_TRUE(orders.contains(at(0)));
+  EXPECT_FALSE(orders.contains(at(1)));
+  Event event;
+  ASSERT_TRUE(controller.poll_event(event));
+  EXPECT_TRUE(std::holds_alternative<Stranded>(event));
+  controller.switch_found({}, SwitchNumber(3), 1);  // half of the other tree
+  take_orders();
+  EXPECT_TRUE(orders.empty());
+  controller.switch_found({}, SwitchNumber(2), 2);
+  answer_all(Answer::Kind::begun);
+  ASSERT_EQ(orders.size(), 2u);
+  for (const std::uint32_t machine : {2u, 3u}) {
+    EXPECT_EQ(orders.at(at(machine)).servers, std::vector<TreeNumber>{TreeNumber(1)});
+  }
+  answer_all(Answer::Kind::begun);
+  EXPECT_TRUE(orders.contains(node(Rank(0))));
+  EXPECT_TRUE(controller.serves(session));
 }
 
 /// P18: without a switch the session goes on at a rank, and back when there is one again.
 TEST(Controller, FallsBackToARankWhileNoSwitchLives) {
   Controller controller(Lease(1));
-  const Node rank = node(Rank(0)), box = node(SwitchNumber(0)), embedded = node(SwitchNumber(9));
+  const Node rank = node(Rank(0)), box = node(SwitchNumber(0)), embedded = node(SwitchNumber(1));
   const auto next = [&](Order::Kind kind, const Node& to) {
     Order order{};
     while (controller.poll(order) && order.to != to) {
@@ -214,11 +291,12 @@ TEST(Controller, FallsBackToARankWhileNoSwitchLives) {
     controller.receive({}, {kind, Lease(1), session, order.epoch, order.to, unsettled, {}});
   };
   controller.switch_found({}, SwitchNumber(0), 1);
-  ASSERT_TRUE(controller.open({session, Epoch(1), 1, {SwitchNumber(0)}, SwitchNumber(9)}).ok());
+  ASSERT_TRUE(
+      controller.open({session, Epoch(1), 1, two_switches, {TreeNumber(0)}, TreeNumber(1)}).ok());
   controller.switch_lost({}, SwitchNumber(0), 1);
   answer(next(Kind::fence, rank), Answer::Kind::fenced, {Seq(7)});
   const Order placed = next(Kind::begin, embedded);
-  EXPECT_EQ(placed.servers, std::vector<SwitchNumber>{SwitchNumber(9)});
+  EXPECT_EQ(placed.servers, std::vector<TreeNumber>{TreeNumber(1)});
   answer(placed, Answer::Kind::begun, {});
   answer(next(Kind::begin, rank), Answer::Kind::begun, {});
   Event event;
@@ -230,7 +308,7 @@ TEST(Controller, FallsBackToARankWhileNoSwitchLives) {
   const Order left = next(Kind::fence, embedded);
   EXPECT_EQ(left.epoch, Epoch(3));
   answer(left, Answer::Kind::fenced, {});
-  answer({Kind::fence, Lease(1), session, Epoch(3), rank, {}, {}, {}}, Answer::Kind::fenced,
+  answer({Kind::fence, Lease(1), 0, session, Epoch(3), rank, {}, {}, {}}, Answer::Kind::fenced,
          {Seq(9)});
   EXPECT_EQ(next(Kind::begin, box).from, std::vector<Seq>{Seq(9)});
 }
@@ -238,7 +316,7 @@ TEST(Controller, FallsBackToARankWhileNoSwitchLives) {
 TEST(Controller, TakesOverByAnEpochThatIsNewerThanAll) {
   Controller controller(Lease(2));
   controller.switch_found({}, SwitchNumber(0), 1);
-  ASSERT_TRUE(controller.adopt({}, {session, Epoch(3), 1, {SwitchNumber(0)}}).ok());
+  ASSERT_TRUE(controller.adopt({}, {session, Epoch(3), 1, two_switches, a_lane_each}).ok());
   Order order;
   ASSERT_TRUE(controller.poll(order));
   EXPECT_EQ(order.kind, Kind::fence);

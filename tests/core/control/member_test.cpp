@@ -66,5 +66,30 @@ TEST(Member, RemembersLeasesOfEarlierSessions) {
   EXPECT_EQ(member.fence(Lease(4), Epoch(2)), Verdict::stale);
 }
 
+/// A close that overtakes the order to begin: the session must stay closed (P20).
+TEST(Hearing, WhatALaterOrderHasOvertakenIsNotHeard) {
+  using enum Hearing::Verdict;
+  Hearing hearing;
+  EXPECT_EQ(hearing.take(Lease(1), 1), hear);
+  EXPECT_EQ(hearing.take(Lease(1), 3), hear);
+  EXPECT_EQ(hearing.take(Lease(1), 2), overtaken);
+  EXPECT_EQ(hearing.take(Lease(1), 3), overtaken);  // it came twice
+  EXPECT_EQ(hearing.take(Lease(1), 4), hear);
+}
+
+TEST(Hearing, ANewerControllerCountsItsOwnOrders) {
+  using enum Hearing::Verdict;
+  Hearing hearing;
+  EXPECT_EQ(hearing.take(Lease(1), 100), hear);
+  hearing.know(Lease(2));
+  EXPECT_EQ(hearing.newest(), Lease(2));
+  EXPECT_EQ(hearing.take(Lease(1), 101), stale);
+  EXPECT_EQ(hearing.take(Lease(2), 1), hear);
+  hearing.know(Lease(2));  // no news
+  EXPECT_EQ(hearing.take(Lease(2), 1), overtaken);
+  EXPECT_EQ(hearing.take(Lease(3), 1), hear);
+  EXPECT_EQ(hearing.newest(), Lease(3));
+}
+
 }  // namespace
 }  // namespace cais::control
