@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/commit.hpp"
 #include "sim/run.hpp"
 
 namespace {
@@ -45,10 +46,11 @@ void tell_failure(const sim::Scenario& scenario, const std::string& failure,
   std::string again = std::to_string(scenario.seed);
   for (const std::string& change : changes) again += " --set " + change;
   std::printf(
-      "%s\nSEED %llu FAILED: %s\n%s\nagain: cais-sim replay %s\nsmaller: cais-sim minimise "
-      "%s\n",
+      "%s\nSEED %llu FAILED: %s\n%s\nat commit %s\nagain: cais-sim replay %s\n"
+      "smaller: cais-sim minimise %s\n",
       sim::tail_of(scenario, tail_lines).c_str(), static_cast<unsigned long long>(scenario.seed),
-      failure.c_str(), sim::to_string(scenario).c_str(), again.c_str(), again.c_str());
+      failure.c_str(), sim::to_string(scenario).c_str(), sim::commit(), again.c_str(),
+      again.c_str());
 }
 
 int check_probes(const sim::Report& report) {
@@ -152,6 +154,7 @@ int main(int argc, char** argv) {
       "Runs CAIS's agents and switches in a simulated network that loses, doubles, delays, "
       "reorders and damages packets, and holds the protocol's invariants after every step."};
   app.require_subcommand(1);
+  app.set_version_flag("--version", sim::commit());
   Flags flags;
   const auto changes = [&](CLI::App* command) {
     command->add_option("--set", flags.changes,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/check/explore.hpp"
+#include "sim/commit.hpp"
 
 namespace {
 
@@ -61,7 +62,8 @@ int run(const Flags& flags) {
     const sim::Exploration found = sim::explore(world, flags.states, flags.fair_every);
     if (!found.failure.empty()) {
       for (const std::string& line : found.path) std::printf("  %s\n", line.c_str());
-      std::printf("%s FAILED: %s\n", world.name.c_str(), found.failure.c_str());
+      std::printf("%s FAILED: %s\nat commit %s\n", world.name.c_str(), found.failure.c_str(),
+                  sim::commit());
       return 1;
     }
     states += found.states;
@@ -86,6 +88,7 @@ int main(int argc, char** argv) {
       "Walks every run of small worlds of CAIS's agents and switch: packets arrive in any "
       "order, any number of times or never, and timers run out at any time."};
   Flags flags;
+  app.set_version_flag("--version", sim::commit());
   app.add_option("--world", flags.worlds, "Only this one; may be given again");
   app.add_flag("--list", flags.list, "Shows the worlds");
   app.add_option("--states", flags.states, "Stops a world after so many states")
