@@ -9,9 +9,7 @@ namespace cais::sim {
 bool Model::changes_epoch(const State& state, Action& next) const {
   const bool fenced = std::find(state.phases.begin(), state.phases.end(), State::Phase::fenced) !=
                       state.phases.end();
-  const bool placed =
-      std::find(state.placed.begin(), state.placed.end(), true) != state.placed.end();
-  if (!fenced && !placed && !state.crashed) return false;
+  if (!fenced && !any_placed(state) && !state.crashed) return false;
   std::vector<Action> all;
   actions(state, all);
   for (const Action& action : all) {
@@ -22,12 +20,23 @@ bool Model::changes_epoch(const State& state, Action& next) const {
   return false;
 }
 
-/// Where the last of the ranks stands: they are fenced, and stay there.
+bool Model::any_placed(const State& state) {
+  return std::find(state.placed.begin(), state.placed.end(), true) != state.placed.end();
+}
+
+/// Where the last of the ranks stands: they are fenced, and stay there. Before the first switch
+/// begins, all that have the session are.
 void Model::place(State& state, std::size_t node) {
   state.from = state.agents[0].first_unsettled(Lane(0));
   for (const agent::Agent& agent : state.agents) {
     const Seq of_rank = agent.first_unsettled(Lane(0));
     if (before(of_rank, state.from)) state.from = of_rank;
+  }
+  for (std::size_t each = 0; !any_placed(state) && each < state.switches.size(); ++each) {
+    if (state.crashed == each) continue;
+    if (auto fenced = state.switches[each].fence(session, second_epoch); !fenced) {
+      return state.oracle.complain("P15: " + fenced.error().message);
+    }
   }
   switching::Switch& machine = state.switches[node];
   if (state.crashed == node) open_switch(machine, node);

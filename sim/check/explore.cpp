@@ -57,6 +57,10 @@ class Walk {
                                                     : faultless.complaint;
       return result_;
     }
+    const Model::End all_lost = model_.ends(model_.first(), Model::Sent::lost);
+    result_.timeouts = all_lost.timeouts;
+    result_.failure = all_lost.complaint;
+    if (!result_.failure.empty()) return result_;
     enter(model_.first());
     while (!path_.empty() && result_.failure.empty() && seen_.count() < states_max) {
       Step& top = path_.back();

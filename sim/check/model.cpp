@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint16_t ranks_in_worlds_max = 8;
 constexpr Seq first_seq{0xfffffffe};  // the counter wraps in every world
 /// Timeouts of one rank after which a run without faults must be over (I7).
-constexpr int timeouts_max = 8;
+constexpr int timeouts_max = 3;
 
 const wire::Keys& keys_of(Epoch epoch) {
   static const wire::Keys first = wire::Keys::of_session(wire::Tags::keyed, wire::Secret{},
@@ -188,7 +188,6 @@ bool Model::possible(const State& state, const Action& action) const {
   using Phase = State::Phase;
   const auto& phases = state.phases;
   const auto& placed = state.placed;
-  const bool any_placed = std::find(placed.begin(), placed.end(), true) != placed.end();
   const bool all_placed = std::find(placed.begin(), placed.end(), false) == placed.end();
   switch (action.kind) {
     case Action::Kind::packet:
@@ -196,7 +195,7 @@ bool Model::possible(const State& state, const Action& action) const {
     case Action::Kind::timeout:
       return state.agents[action.which].deadline() != never;
     case Action::Kind::crash:
-      return world_.epochs && !state.crashed && !any_placed;
+      return world_.epochs && !state.crashed && !any_placed(state);
     case Action::Kind::fence:
       return world_.epochs && phases[action.which] == Phase::first;
     case Action::Kind::place:
@@ -269,7 +268,7 @@ void Model::deliver_to_switch(State& state, const PacketKind& packet) {
                           switching::to_string(drop) + ": " + wire::to_string(header));
   }
   poll_switch(state, node);
-  if (state.crashed == node && !state.placed[node]) return;
+  if (!state.placed[node] && (state.crashed == node || any_placed(state))) return;
   if (machine.slots_in_use() != state.oracle.open_slots(node, 1)) {
     state.oracle.complain("I5: " + std::to_string(machine.slots_in_use()) +
                           " slots are in use, and " +

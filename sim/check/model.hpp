@@ -153,6 +153,7 @@ class Model {
   std::uint64_t packet_fingerprint(const PacketKind& packet,
                                    std::span<const std::uint16_t> names) const;
   bool changes_epoch(const State& state, Action& next) const;
+  static bool any_placed(const State& state);
   void place(State& state, std::size_t node);
   void deliver(State& state, const PacketKind& packet);
   void deliver_to_switch(State& state, const PacketKind& packet);

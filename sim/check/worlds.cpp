@@ -76,6 +76,8 @@ std::vector<SmallWorld> make_worlds() {
                     two_and_two});
   worlds.push_back({name_of("gap", 2, 4), 2, 4, {{OpKind::all_reduce, 6}}});
   worlds.push_back({name_of("gap", 2, 8), 2, 8, {{OpKind::all_gather, 10}}});
+  // A window that is lost must not come back a few fragments at each timeout.
+  worlds.push_back({name_of("burst", 2, 16), 2, 16, {{OpKind::all_reduce, 16}}});
   for (const OpKind kind : kinds) {
     for (const std::uint32_t window : {1u, 2u}) {
       SmallWorld world{name_of("epochs-" + std::string(cais::to_string(kind)), 2, window), 2,

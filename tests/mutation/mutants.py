@@ -297,6 +297,11 @@ MUTANTS = [
         "while (count > 0 && lane.recover_from.value < lane.recover_end.value) {",
     ),
     Mutant(
+        "timeout_recovers_four_fragments", "P2", AGENT + "receive.cpp",
+        "if (fragment.lost) recovered(lane);",
+        "",
+    ),
+    Mutant(
         "payloads_are_never_asked_for", "P2", AGENT + "recover.cpp",
         "fragment.finished ? Fragment::Due::want : Fragment::Due::question",
         "fragment.finished ? Fragment::Due::question : Fragment::Due::question",
@@ -438,7 +443,7 @@ MUTANTS = [
     ),
     Mutant(
         "overtaken_order_is_obeyed", "P20", CONTROL + "member.cpp",
-        "if (number <= last_) return Verdict::overtaken;",
+        "if (order.number <= last_) return {};",
         "",
     ),
     Mutant(

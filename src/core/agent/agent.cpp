@@ -15,7 +15,9 @@ LaneState::LaneState(const Config& config, Lane which)
       next(config.first_seq),
       settled_end(config.first_seq),
       window((config.retains ? 2 : 1) * std::size_t{config.window_fragments}),
-      rtt(config.rto_initial, config.rto_min, config.rto_max) {}
+      rtt(config.rto_initial, config.rto_min, config.rto_max),
+      recover_from(config.first_seq),
+      recover_end(config.first_seq) {}
 
 Agent::State::State(const Config& c)
     : config(c), congestion(c.window_fragments, c.packets_initial) {

@@ -15,7 +15,8 @@ void walk_fragment(const Op& op, const Fragment& fragment, bool patient, Fingerp
               static_cast<std::uint64_t>(fragment.due) << 2 |
               std::uint64_t{fragment.repeated} << 4 | std::uint64_t{fragment.asked()} << 5 |
               std::uint64_t{fragment.finished} << 6 | std::uint64_t{patient} << 7 |
-              std::uint64_t{fragment.applied} << 8 | std::uint64_t{fragment.index} << 32);
+              std::uint64_t{fragment.applied} << 8 | std::uint64_t{fragment.lost} << 9 |
+              std::uint64_t{fragment.index} << 32);
   walk.number(fragment.op);
   // Rank 0's bit stands for a sum, whoever is called so.
   if (op.submit.plan.combine == nir::Combine::reduce) return walk.number(fragment.lacking);
@@ -30,9 +31,10 @@ void Agent::State::walk_lane(Instant now, const LaneState& lane, Fingerprint& wa
   walk.number(lane.settled_end.value);
   walk.number(lane.waiting);
   walk.number(lane.packets_on_their_way);
+  const bool recovers = before(lane.recover_from, lane.recover_end);
   walk.number(std::min(lane.backoff, 2u) | std::uint64_t{lane.deadline == never} << 8 |
-              std::uint64_t{now < lane.next_scan} << 9 | std::uint64_t{lane.recovering} << 10);
-  if (lane.recovering) {
+              std::uint64_t{now < lane.next_scan} << 9 | std::uint64_t{recovers} << 10);
+  if (recovers) {
     walk.number(lane.recover_from.value);
     walk.number(lane.recover_end.value);
   }

@@ -103,7 +103,7 @@ Agent::State::Outcome Agent::State::done(Instant now, LaneState& lane, const wir
     if (fragment->lacking == 0) {
       settle(now, lane, seq);
     } else if (fragment->asked()) {
-      ask(lane, seq);
+      repeat_lost(lane, seq, Fragment::Due::want);
     }
   }
   if (!news) return Outcome::stale;
@@ -122,8 +122,7 @@ Agent::State::Outcome Agent::State::nak(Instant now, LaneState& lane, const wire
     // A second NAK on the heels of a repeat was sent before the repeat got there.
     news = true;
     if (!fragment->repeated || now - fragment->sent_at >= lane.rtt.smoothed() / 2) {
-      congestion.lost();
-      queue_repeat(lane, seq, Fragment::Due::contribution);
+      repeat_lost(lane, seq, Fragment::Due::contribution);
     }
   }
   if (!news) return Outcome::stale;
@@ -148,7 +147,7 @@ Agent::State::Outcome Agent::State::waiting(Instant now, LaneState& lane,
   fragment->arrived = (missing >> config.rank.value & 1) == 0;
   const bool adds = op(fragment->op).submit.plan.combine == nir::Combine::reduce;
   if (!adds && (fragment->lacking & ~missing) != 0 && fragment->due == Fragment::Due::nothing) {
-    queue_repeat(lane, header.seq, Fragment::Due::want);
+    repeat_lost(lane, header.seq, Fragment::Due::want);
   }
   lane.held_up_at = header.seq;
   lane.held_up_by = missing;
@@ -209,10 +208,13 @@ void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
   lane.backoff = fragment.repeated ? std::min(lane.backoff, backoff_kept_max) : 0;
   lane.deadline = lane.waiting == 0 ? never : now + lane.rtt.rto(lane.backoff);
   if (!before(seq, lane.settled_end)) lane.settled_end = seq + 1;
-  if (lane.recovering) recovered(now, lane, fragment);
+  if (fragment.lost) recovered(lane);
   while (lane.base != lane.next && lane.at(lane.base).state == Fragment::State::settled) {
     lane.base = lane.base + 1;
   }
+  // Never left behind by half the numbers there are.
+  if (before(lane.recover_from, lane.base)) lane.recover_from = lane.base;
+  if (before(lane.recover_end, lane.base)) lane.recover_end = lane.base;
   if (std::exchange(fragment.applied, true)) return;
   --op(fragment.op).unsettled;
   while (!all_done() && op(ops_done).unsettled == 0) finish(ops_done++);

@@ -9,10 +9,10 @@
 namespace cais::agent {
 namespace {
 
-/// A machine that sleeps for a moment looks like a lost window. A timeout asks about a few
-/// fragments only; each of them that had to be repeated and is answered calls forth two more
-/// questions. An answer to a fragment that was not repeated, or one that comes too soon to be the
-/// repeat's, says that nothing was lost but time (the idea of F-RTO, RFC 5682).
+/// A machine that sleeps for a moment looks like a lost window. So a timeout asks about a few
+/// fragments only (the idea of F-RTO, RFC 5682). Each of them that was lost, as the switch says,
+/// and is settled at last calls forth two more questions; whatever else is settled says that
+/// nothing was lost but time.
 constexpr std::uint32_t questions_per_timeout = 4;
 constexpr std::uint32_t questions_per_answer = 2;
 
@@ -34,6 +34,13 @@ void Agent::State::queue_repeat(LaneState& lane, Seq seq, Fragment::Due due) {
   fragment.due = due;
 }
 
+/// The switch says that something of the fragment was lost: our contribution, or what it sent.
+void Agent::State::repeat_lost(LaneState& lane, Seq seq, Fragment::Due due) {
+  congestion.lost();
+  lane.at(seq).lost = true;
+  queue_repeat(lane, seq, due);
+}
+
 /// A doubt is settled by asking: the question and its answer are small, so that it may come early,
 /// in front of a slow link too. What the switch has finished has been sent: it is wanted again.
 void Agent::State::ask(LaneState& lane, Seq seq) {
@@ -46,14 +53,13 @@ void Agent::State::timeout(Instant now, LaneState& lane) {
   ++counters.timeouts;
   ++lane.backoff;
   lane.deadline = now + lane.rtt.rto(lane.backoff);
-  lane.recovering = true;
   lane.recover_from = lane.base;
   lane.recover_end = lane.next;
   recover_further(lane, questions_per_timeout);
 }
 
+/// Questions about the next fragments that were sent before the last timeout.
 void Agent::State::recover_further(LaneState& lane, std::uint32_t count) {
-  if (before(lane.recover_from, lane.base)) lane.recover_from = lane.base;
   while (count > 0 && before(lane.recover_from, lane.recover_end)) {
     if (lane.at(lane.recover_from).state == Fragment::State::waiting) {
       ask(lane, lane.recover_from);
@@ -63,15 +69,8 @@ void Agent::State::recover_further(LaneState& lane, std::uint32_t count) {
   }
 }
 
-void Agent::State::recovered(Instant now, LaneState& lane, const Fragment& fragment) {
-  const bool answers_repeat =
-      fragment.repeated && now - fragment.sent_at >= lane.rtt.smoothed() / 2;
-  if (answers_repeat) {
-    congestion.lost();
-    recover_further(lane, questions_per_answer);
-  }
-  if (!answers_repeat || !before(lane.recover_from, lane.recover_end)) lane.recovering = false;
-}
+/// A lost fragment is settled.
+void Agent::State::recovered(LaneState& lane) { recover_further(lane, questions_per_answer); }
 
 void Agent::State::repeat_overtaken(Instant now, LaneState& lane) {
   if (distance(lane.base, lane.settled_end) <= overtaken_by || now < lane.next_scan) return;

@@ -78,13 +78,13 @@ void Agent::State::rewind(LaneState& lane, Seq from) {
     Fragment& fragment = lane.at(seq);
     fragment.state = Fragment::State::unsent;
     fragment.due = Fragment::Due::nothing;
-    fragment.repeated = fragment.arrived = fragment.finished = false;
+    fragment.repeated = fragment.arrived = fragment.finished = fragment.lost = false;
     fragment.sent_at = fragment.spoken_of_at = Instant();
   }
-  lane.base = lane.next = lane.settled_end = from;
+  lane.base = lane.next = lane.settled_end = lane.recover_from = lane.recover_end = from;
   lane.waiting = lane.packets_on_their_way = 0;
   lane.repeats.clear();
-  lane.clocked = lane.recovering = false;
+  lane.clocked = false;
   lane.held_up_by = 0;
   lane.deadline = never;
   lane.backoff = 0;

@@ -38,6 +38,7 @@ struct Fragment {
   bool clocked = false;      // an answer called it forth
   bool arrived = false;      // our contribution is at the switch
   bool finished = false;     // every rank's contribution is at the switch
+  bool lost = false;         // something of it was, as the switch has said
   bool applied = false;      // was settled, in this epoch or an earlier one
   std::uint8_t packets = 0;  // on their way that answer it
   std::uint32_t index = 0;   // in its op
@@ -89,9 +90,8 @@ struct LaneState {
   Instant deadline = never;
   unsigned backoff = 0;
   Instant next_scan = Instant::min();  // when to look for overtaken fragments again
-  bool recovering = false;             // after a timeout: repeats call forth further ones
-  Seq recover_from{};                  // the first that this recovery has not repeated
-  Seq recover_end{};                   // one past the last that was sent before it
+  Seq recover_from;                    // the first not asked about since the last timeout
+  Seq recover_end;                     // one past the last that was sent before it
 };
 
 struct Agent::State {
@@ -128,10 +128,11 @@ struct Agent::State {
   // recover.cpp
   void timeout(Instant now, LaneState& lane);
   void repeat_overtaken(Instant now, LaneState& lane);
-  void recovered(Instant now, LaneState& lane, const Fragment& fragment);
+  void recovered(LaneState& lane);
   void recover_further(LaneState& lane, std::uint32_t count);
   void ask(LaneState& lane, Seq seq);
   void queue_repeat(LaneState& lane, Seq seq, Fragment::Due due);
+  void repeat_lost(LaneState& lane, Seq seq, Fragment::Due due);
 
   // resume.cpp
   std::uint32_t kept_before(const LaneState& lane) const;

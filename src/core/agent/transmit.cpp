@@ -95,7 +95,7 @@ void Agent::State::send_new(Instant now, LaneState& lane, Transmit& out) {
   fragment.due = Fragment::Due::nothing;
   fragment.repeated = fragment.arrived = false;
   fragment.clocked = lane.clocked;
-  fragment.finished = false;
+  fragment.finished = fragment.lost = false;
   fragment.sent_at = fragment.spoken_of_at = now;
   fragment.packets = static_cast<std::uint8_t>(std::max(1, std::popcount(fragment.lacking)));
   contribution(lane, seq, fragment, out);
