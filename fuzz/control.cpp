@@ -13,9 +13,8 @@
 
 using namespace cais;
 using control::Answer;
-using control::Member;
 using control::Order;
-using Verdict = Member::Verdict;
+using Deed = control::Response::Deed;
 
 namespace {
 
@@ -29,8 +28,9 @@ constexpr SessionId session(1);
 
 class Bench {
  public:
-  explicit Bench(fuzz::Operations in) : in_(in), members_(ranks, Member(Epoch(1))) {
-    for (std::uint32_t m = 0; m < machines; ++m) switches_.emplace(m, Member(Epoch(1)));
+  explicit Bench(fuzz::Operations in)
+      : in_(in), ranks_(ranks, control::RankMember(Epoch(1))), switches_(machines) {
+    for (control::SwitchMember& each : switches_) each.open(session, Epoch(1));
     take_over();
   }
 
@@ -56,7 +56,7 @@ class Bench {
         break;
       case 1:
         if (in_.below(4) != 0) break;
-        switches_.erase(machine.value);
+        switches_[machine.value] = control::SwitchMember();
         controller.switch_lost(now_, machine, in_.below(4));
         break;
       case 2:
@@ -117,50 +117,28 @@ class Bench {
 
   void obey(const Order& order) {
     const bool to_rank = order.to.is(control::Node::Kind::rank);
-    if (!to_rank && !switches_.contains(order.to.number)) {
-      if (order.kind != Order::Kind::begin) return;
-      switches_.emplace(order.to.number, Member(Epoch()));
+    control::Response response =
+        to_rank ? ranks_[order.to.number].take(order) : switches_[order.to.number].take(order);
+    if (to_rank && response.deed == Deed::begin) begins(order);
+    if (!response.answer) return;
+    if (to_rank && response.answer->kind == Answer::Kind::fenced) {
+      for (std::size_t l = 0; l < lanes; ++l) response.answer->unsettled.push_back(Seq(in_.byte()));
     }
-    Member& member = to_rank ? members_[order.to.number] : switches_.at(order.to.number);
-    Verdict verdict = Verdict::again;
-    Answer answer{Answer::Kind::fenced, order.lease, session, order.epoch, order.to, {}, {}};
-    if (order.kind == Order::Kind::fence) {
-      verdict = member.fence(order.lease, order.epoch);
-      if (to_rank) {
-        for (std::size_t l = 0; l < lanes; ++l) answer.unsettled.push_back(Seq(in_.byte()));
-      }
-    } else if (order.kind == Order::Kind::begin) {
-      verdict = member.begin(order.lease, order.epoch);
-      if (verdict == Verdict::unfenced && !to_rank) {
-        member.fence(order.lease, order.epoch);
-        verdict = member.begin(order.lease, order.epoch);
-      }
-      if (verdict == Verdict::obey) begins(order, to_rank);
-      answer.kind = Answer::Kind::begun;
-    }
-    if (verdict == Verdict::unfenced || verdict == Verdict::late) return;
-    if (verdict == Verdict::stale) {
-      answer.kind = Answer::Kind::stale;
-      answer.lease = member.newest();
-    } else if (verdict == Verdict::ahead) {
-      answer.kind = Answer::Kind::ahead;
-      answer.epoch = member.epoch();
-    }
-    if (answers_.size() < mail_max) answers_.emplace_back(order.lease.value - 1, answer);
+    if (answers_.size() < mail_max) answers_.emplace_back(order.lease.value - 1, *response.answer);
   }
 
-  void begins(const Order& order, bool to_rank) {
-    if (!to_rank) return;  // a switch may begin what is given up before any rank does
+  /// A switch may begin what is given up before any rank does.
+  void begins(const Order& order) {
     const Begun begun{order.from, order.servers};
     CAIS_CHECK(begun_.try_emplace(order.epoch, begun).first->second == begun);
-    for (const Member& each : members_) CAIS_CHECK(each.epoch() >= order.epoch);
+    for (const control::RankMember& each : ranks_) CAIS_CHECK(each.epoch() >= order.epoch);
   }
 
   fuzz::Operations in_;
   Instant now_{};
   std::vector<control::Controller> controllers_;  // by lease
-  std::vector<Member> members_;                   // ranks
-  std::map<std::uint32_t, Member> switches_;      // that have the session
+  std::vector<control::RankMember> ranks_;
+  std::vector<control::SwitchMember> switches_;
   std::vector<Order> orders_;
   std::vector<std::pair<std::size_t, Answer>> answers_;
   std::map<Epoch, Begun> begun_;  // by ranks

@@ -10,10 +10,10 @@ namespace cais::sim {
 namespace {
 
 using control::Answer;
-using control::Member;
 using control::Order;
+using control::Response;
 using std::chrono::microseconds;
-using Verdict = Member::Verdict;
+using Deed = Response::Deed;
 
 constexpr std::uint64_t million = 1'000'000;
 constexpr std::uint64_t detection_us_max = 50'000;   // until the management knows of a crash
@@ -73,8 +73,7 @@ void World::start_anew(std::size_t which) {
   SwitchProcess& node = *switches_[which];
   ++node.life;
   node.machine = switching::Switch();
-  node.hearing = control::Hearing();
-  node.members.clear();
+  node.member = control::SwitchMember();
   node.forsaken.clear();
   node.inbox.clear();
   for (const auto& group : groups_) {
@@ -139,7 +138,7 @@ void World::hear_of_switch(std::size_t which) {
   node.known_life = node.life;
   if (stewards_.empty()) return;
   control::Controller& controller = stewards_.back().machine;
-  node.hearing.know(controller.lease());
+  node.member.know(controller.lease());
   controller.switch_found(timeline_.now(), number_of(which), node.life);
 }
 
@@ -272,123 +271,104 @@ void World::obey(const Order& order, std::uint64_t life) {
 }
 
 void World::obey(RankProcess& node, const Order& order) {
+  // A process that has ended says nothing; one of another life is another process.
   if (node.group == nullptr || !node.group->lives_in(order.epoch)) return;
   Group& group = *node.group;
-  Group::Member& member = group.members[node.rank.value];
-  if (order.kind == Order::Kind::fail) {
-    const Verdict verdict = node.member.end(order.lease);
-    if (verdict == Verdict::obey && node.agent) {
+  if (!node.agent && !node.member.over()) return;
+  Response response = node.member.take(order);
+  switch (response.deed) {
+    case Deed::fail:
       if (!group.failure.empty() && group.failure != order.why) {
         fail("P19: ranks of one session fail for different reasons");
       }
       group.failure = order.why;
       tell("rank ", node.rank.value, " of session ", group.id().value, " fails: ", order.why);
       node.agent.reset();
-      member.ended = true;
+      group.members[node.rank.value].ended = true;
       group.progress_at = timeline_.now();
-    }
-    answer(order, verdict, node.member, Answer::Kind::failed);
-    return close_when_over(group);
+      break;
+    case Deed::fence:
+      node.agent->fence();
+      break;
+    case Deed::begin:
+      if (auto resumed = node.agent->resume(order.epoch, order.from); !resumed) {
+        return fail("P4: rank " + std::to_string(node.rank.value) +
+                    " cannot go on: " + resumed.error().message);
+      }
+      node.servers = order.servers;
+      group.progress_at = timeline_.now();
+      break;
+    case Deed::nothing:
+    case Deed::close:
+      break;
   }
-  if (!node.agent) return;
-  if (order.kind == Order::Kind::fence) {
-    const Verdict verdict = node.member.fence(order.lease, order.epoch);
-    if (verdict == Verdict::obey) node.agent->fence();
-    std::vector<Seq> unsettled;
+  if (response.answer && response.answer->kind == Answer::Kind::fenced) {
     for (std::uint8_t lane = 0; lane < group.config.lanes; ++lane) {
-      unsettled.push_back(node.agent->first_unsettled(Lane(lane)));
+      response.answer->unsettled.push_back(node.agent->first_unsettled(Lane(lane)));
     }
-    return answer(order, verdict, node.member, Answer::Kind::fenced, std::move(unsettled));
   }
-  const Verdict verdict = node.member.begin(order.lease, order.epoch);
-  if (verdict == Verdict::obey) {
-    if (auto resumed = node.agent->resume(order.epoch, order.from); !resumed) {
-      return fail("P4: rank " + std::to_string(node.rank.value) +
-                  " cannot go on: " + resumed.error().message);
-    }
-    node.servers = order.servers;
-    group.progress_at = timeline_.now();
-  }
-  answer(order, verdict, node.member, Answer::Kind::begun);
-  drain(node);
+  answer(order, response);
+  if (node.agent) return drain(node);
+  close_when_over(group);
 }
 
 void World::obey(std::size_t which, const Order& order) {
   SwitchProcess& node = *switches_[which];
   Group& group = *groups_[order.session.value - 1];
-  const auto found = node.members.find(order.session);
-  const bool has = found != node.members.end();
-  switch (node.hearing.take(order.lease, order.number)) {
-    case control::Hearing::Verdict::hear:
-      break;
-    case control::Hearing::Verdict::overtaken:
-      return report_.reach(Probe::order_overtaken);
-    case control::Hearing::Verdict::stale: {
-      const Member deaf(Epoch(), node.hearing.newest());
-      return answer(order, Verdict::stale, deaf, Answer::Kind::fenced);
-    }
+  const bool has = node.member.find(order.session) != nullptr;
+  // Of an earlier life: where lives begin with an order, too, that has overtaken it.
+  if (has && !group.lives_in(order.epoch)) return;
+  const Response response = node.member.take(order);
+  if (response.deed != Deed::nothing && response.deed != Deed::close &&
+      (!is_current(group) || !group.lives_in(order.epoch))) {
+    return fail("P20: switch " + std::to_string(which) + " takes up a session that is closed");
   }
-  if (order.kind == Order::Kind::close) {
-    if (has && !group.lives_in(order.epoch)) return;  // of an earlier life
-    if (has) {
-      drain(which);
+  if (response.deed != Deed::nothing) drain(which);
+  switch (response.deed) {
+    case Deed::close:
       node.machine.close(order.session);
-      node.members.erase(found);
       group.withdraw(which);
-    }
-    return answer(order, {Answer::Kind::closed, {}, {}, {}, {}, {}, {}});
+      break;
+    case Deed::fence:
+      if (auto fenced = node.machine.fence(order.session, order.epoch); !fenced) {
+        fail("P15: " + fenced.error().message);
+      }
+      group.withdraw(which);
+      break;
+    case Deed::begin:
+      begin(which, group, order, !has);
+      break;
+    case Deed::nothing:
+    case Deed::fail:
+      break;
   }
-  if (!is_current(group) || !group.lives_in(order.epoch)) return;
-  if (order.kind == Order::Kind::begin) return begin(which, group, order);
-  // One that has nothing of the session has nothing to fence.
-  if (!has) return answer(order, {Answer::Kind::fenced, {}, {}, {}, {}, {}, {}});
-  const Verdict verdict = found->second.fence(order.lease, order.epoch);
-  if (verdict == Verdict::obey) {
-    drain(which);
-    if (auto fenced = node.machine.fence(order.session, order.epoch); !fenced) {
-      fail("P15: " + fenced.error().message);
-    }
-    group.withdraw(which);
-  }
-  answer(order, verdict, found->second, Answer::Kind::fenced);
+  if (!response.answer) report_.reach(Probe::order_overtaken);
+  answer(order, response);
 }
 
 /// A switch that has nothing of the session opens it; one that has an older epoch fences that
-/// first: the ranks have left it.
-void World::begin(std::size_t which, Group& group, const Order& order) {
+/// first.
+void World::begin(std::size_t which, Group& group, const Order& order, bool anew) {
   SwitchProcess& node = *switches_[which];
-  if (!node.members.contains(order.session)) {
-    open_at(which, group, Epoch(static_cast<std::uint16_t>(order.epoch.value - 1)));
-  }
-  Member& member = node.members.at(order.session);
-  Verdict verdict = member.begin(order.lease, order.epoch);
-  if (verdict == Verdict::unfenced) {
-    member.fence(order.lease, order.epoch);
-    verdict = member.begin(order.lease, order.epoch);
-  }
-  if (verdict == Verdict::obey) {
-    const std::uint64_t served = lanes_at(node.plane, order.servers);
-    drain(which);
-    auto begun = node.machine.fence(order.session, order.epoch);
-    if (begun) begun = node.machine.resume(order.session, order.epoch, served, order.from);
-    if (!begun) return fail("P15: " + begun.error().message);
-    group.withdraw(which);
-    forsake_older(group, order.epoch);
-    group.services[which] = {order.epoch, served};
-    for (std::size_t lane = 0; lane < order.servers.size(); ++lane) {
-      if ((served >> lane & 1) == 0) continue;
-      if (lane % scenario_.switches != node.plane) report_.reach(Probe::moved);
-      if (group.oracle->begins(node.node, Lane(static_cast<std::uint8_t>(lane)),
-                               order.from[lane])) {
-        report_.reach(Probe::resumed_again);
-      }
+  if (anew) open_at(which, group, Epoch(static_cast<std::uint16_t>(order.epoch.value - 1)));
+  const std::uint64_t served = lanes_at(node.plane, order.servers);
+  auto begun = node.machine.fence(order.session, order.epoch);
+  if (begun) begun = node.machine.resume(order.session, order.epoch, served, order.from);
+  if (!begun) return fail("P15: " + begun.error().message);
+  group.withdraw(which);
+  forsake_older(group, order.epoch);
+  group.services[which] = {order.epoch, served};
+  for (std::size_t lane = 0; lane < order.servers.size(); ++lane) {
+    if ((served >> lane & 1) == 0) continue;
+    if (lane % scenario_.switches != node.plane) report_.reach(Probe::moved);
+    if (group.oracle->begins(node.node, Lane(static_cast<std::uint8_t>(lane)), order.from[lane])) {
+      report_.reach(Probe::resumed_again);
     }
-    if (group.tree->node(node.node).level > 1) report_.reach(Probe::tree_resumed);
-    group.progress_at = timeline_.now();
-    take_complaint(group);
-    check_slots(which);
   }
-  answer(order, verdict, member, Answer::Kind::begun);
+  if (group.tree->node(node.node).level > 1) report_.reach(Probe::tree_resumed);
+  group.progress_at = timeline_.now();
+  take_complaint(group);
+  check_slots(which);
 }
 
 /// What is still in service in an epoch before that one was out of reach when it was fenced: all
@@ -402,29 +382,11 @@ void World::forsake_older(Group& group, Epoch epoch) {
   });
 }
 
-void World::answer(const Order& order, Verdict verdict, const Member& member, Answer::Kind yes,
-                   std::vector<Seq> unsettled) {
-  Answer reply{yes, {}, {}, {}, {}, std::move(unsettled), {}};
-  if (verdict == Verdict::late) return;
-  if (verdict == Verdict::unfenced) return;  // the order that was lost will come again
-  if (verdict == Verdict::stale) {
-    report_.reach(Probe::order_refused);
-    reply.kind = Answer::Kind::stale;
-    reply.lease = member.newest();
-  } else if (verdict == Verdict::ahead) {
-    report_.reach(Probe::epoch_overtaken);
-    reply.kind = Answer::Kind::ahead;
-    reply.epoch = member.epoch();
-  }
-  answer(order, std::move(reply));
-}
-
-void World::answer(const Order& order, Answer reply) {
-  reply.session = order.session;
-  reply.from = order.to;
-  if (reply.kind != Answer::Kind::stale) reply.lease = order.lease;
-  if (reply.kind != Answer::Kind::ahead) reply.epoch = order.epoch;
-  over_the_wire([this, reply, to = order.lease] {
+void World::answer(const Order& order, const Response& response) {
+  if (!response.answer) return;
+  if (response.answer->kind == Answer::Kind::stale) report_.reach(Probe::order_refused);
+  if (response.answer->kind == Answer::Kind::ahead) report_.reach(Probe::epoch_overtaken);
+  over_the_wire([this, reply = *response.answer, to = order.lease] {
     for (Steward& steward : stewards_) {
       if (steward.alive && steward.machine.lease() == to) {
         steward.machine.receive(timeline_.now(), reply);

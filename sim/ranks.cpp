@@ -54,7 +54,7 @@ void World::describe(RankProcess& node, std::size_t op) {
     known = std::max(known, comes);
     timeline_.at(comes, [this, &group, &machine = *each,
                          descriptor = group.script->calls(node.rank)[op]->descriptor] {
-      if (!is_current(group) || !machine.members.contains(group.id()) ||
+      if (!is_current(group) || machine.member.find(group.id()) == nullptr ||
           machine.forsaken.contains(group.id())) {
         return;
       }

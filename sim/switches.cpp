@@ -51,7 +51,6 @@ void World::open_at(std::size_t which, Group& group, Epoch epoch) {
     }
   }
   bind_at(which, group);
-  node.members.insert_or_assign(group.id(), control::Member(epoch, node.hearing.newest()));
 }
 
 /// P9: a switch knows where its children speak from, and its parent.
@@ -249,7 +248,7 @@ void World::send(std::size_t which, const switching::Transmit& out, switching::P
   Group* group = readable ? served(which, header) : nullptr;
   const bool to_rank = port.value < ranks_.size();
   if (readable && header.kind == wire::Kind::no_session) {
-    if (switches_[which]->members.contains(header.session)) {
+    if (switches_[which]->member.find(header.session) != nullptr) {
       fail("P16: a switch denies a session that it has");
     }
     if (!to_rank) return;  // to an impostor, or to a switch below, which need not know

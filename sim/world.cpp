@@ -73,7 +73,7 @@ void World::open(std::uint64_t session, std::uint64_t life) {
     node.group = &group;
     node.rank = Rank(r);
     node.inbox.clear();
-    node.member = control::Member(group.config.epoch);
+    node.member = control::RankMember(group.config.epoch);
     node.servers = homes_of(group);
   }
   bool all_up = true;
@@ -84,6 +84,7 @@ void World::open(std::uint64_t session, std::uint64_t life) {
     if (!at.crashed && !at.cut_off && at.known_life == at.life) {
       group.services[i] = {group.config.epoch, lanes};
       open_at(i, group, group.config.epoch);
+      switches_[i]->member.open(group.id(), group.config.epoch);
     } else {
       all_up = false;
     }
@@ -109,7 +110,7 @@ void World::close(Group& group) {
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     drain(i);
     switches_[i]->machine.close(group.id());
-    switches_[i]->members.erase(group.id());
+    switches_[i]->member.close(group.id());
   }
   check_closed(group);
 }
@@ -117,11 +118,10 @@ void World::close(Group& group) {
 /// P20, I6.
 void World::check_closed(Group& group) {
   for (const auto& each : switches_) {
-    if (!each->cut_off && each->members.contains(group.id())) {
-      fail("P20: a switch has a session that is closed");
-    }
+    if (each->member.find(group.id()) == nullptr) continue;
+    if (!each->cut_off) fail("P20: a switch has a session that is closed");
     // One that is cut off keeps it until it meets its controller again.
-    if (each->members.contains(group.id())) each->forsaken.insert(group.id());
+    each->forsaken.insert(group.id());
   }
   group.closed = true;
   group.closing = true;

@@ -65,7 +65,7 @@ class World {
     std::unique_ptr<agent::Agent> agent;  // null while its session is not open
     Group* group = nullptr;
     Rank rank{};
-    control::Member member{Epoch()};
+    control::RankMember member{Epoch()};
     std::vector<control::TreeNumber> servers;  // by lane
   };
   struct SwitchProcess : Process {
@@ -79,14 +79,13 @@ class World {
     switching::Switch machine;
     bool drain_planned = false;
     bool crashed = false;
-    std::uint64_t life = 0;                        // how often it was started anew
-    std::uint64_t known_life = 0;                  // the newest that the management knows of
-    std::map<SessionId, control::Member> members;  // of the sessions that it has
-    bool cut_off = false;                          // from the management, not from the ranks
+    std::uint64_t life = 0;        // how often it was started anew
+    std::uint64_t known_life = 0;  // the newest that the management knows of
+    control::SwitchMember member;
+    bool cut_off = false;  // from the management, not from the ranks
     /// Of those, the ones whose ranks and other switches have left it behind. Nobody takes what it
     /// sends.
     std::set<SessionId> forsaken;
-    control::Hearing hearing;
   };
   /// A controller; one that is taken for dead may go on for a while.
   struct Steward {
@@ -147,12 +146,9 @@ class World {
   void obey(const control::Order& order, std::uint64_t life);
   void obey(RankProcess& node, const control::Order& order);
   void obey(std::size_t which, const control::Order& order);
-  void begin(std::size_t which, Group& group, const control::Order& order);
+  void begin(std::size_t which, Group& group, const control::Order& order, bool anew);
   void forsake_older(Group& group, Epoch epoch);
-  void answer(const control::Order& order, control::Answer answer);
-  void answer(const control::Order& order, control::Member::Verdict verdict,
-              const control::Member& member, control::Answer::Kind yes,
-              std::vector<Seq> unsettled = {});
+  void answer(const control::Order& order, const control::Response& response);
   void over_the_wire(std::function<void()> arrive);
 
   // switches.cpp

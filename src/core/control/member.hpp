@@ -1,17 +1,36 @@
-// core/control/member.hpp — what a machine remembers of its controllers: of a session which epoch
-// it serves, and the newest lease that it has heard of; over all sessions the last order that it
-// has heard. They decide which orders are obeyed (P15); what is then done to agent or switch is its
-// runtime's work.
+// core/control/member.hpp — how ranks and switches take a controller's orders: which they obey
+// (P15, P19, P20), and what they answer. What has to be done to agent or switch for it is said, and
+// is the work of whoever owns these.
 #pragma once
 
+#include <map>
+#include <optional>
+
+#include "base/fingerprint.hpp"
 #include "core/control/orders.hpp"
 
 namespace cais::control {
 
+/// What an order comes to.
+struct Response {
+  enum class Deed : std::uint8_t {
+    nothing,
+    fence,  // the agent, or the switch's session, for the order's epoch
+    begin,  // there; a switch fences what it has of an older epoch, or opens what it has not, first
+    fail,   // a rank: the session ends with the order's words
+    close,  // a switch
+  };
+  Deed deed = Deed::nothing;
+  /// To be sent once the deed is done. A rank adds to `fenced` how far it has come, and whoever
+  /// cannot do the deed answers `refused`. None: whoever has overtaken the order will say more.
+  std::optional<Answer> answer = {};
+};
+
+/// The epoch of a session at one machine, and who has brought it there.
 class Member {
  public:
-  /// In service in that epoch, by nobody's order. `newest`: a machine remembers the newest lease
-  /// over the sessions that it has had, so that a deposed controller cannot open one again.
+  /// In service in that epoch, by nobody's order. `newest`: the newest lease that the machine has
+  /// heard of so far, over all its sessions.
   explicit Member(Epoch epoch, Lease newest = {}) : epoch_(epoch), newest_(newest) {}
 
   enum class Verdict : std::uint8_t {
@@ -31,6 +50,7 @@ class Member {
   Epoch epoch() const { return epoch_; }
   bool fenced() const { return fenced_; }
   Lease newest() const { return newest_; }
+  void fingerprint(Fingerprint& walk) const;
 
  private:
   bool hears(Lease lease);
@@ -42,20 +62,46 @@ class Member {
   Lease by_{};  // who has brought it there
 };
 
-/// Of a switch, which has sessions only while they are open: what was given before the last order
-/// that it has heard was overtaken on its way, or is a deposed controller's, and would open again
-/// what has been closed since (P20). Nothing is lost by it: what is not answered is ordered again.
-class Hearing {
+/// A rank, which lives as long as its session.
+class RankMember {
  public:
-  enum class Verdict : std::uint8_t { hear, overtaken, stale };
-  Verdict take(Lease lease, std::uint64_t number);
-  /// It has registered with the controller that has this lease.
-  void know(Lease lease);
-  Lease newest() const { return newest_; }
+  explicit RankMember(Epoch epoch) : member_(epoch) {}
+
+  Response take(const Order& order);
+
+  Epoch epoch() const { return member_.epoch(); }
+  bool fenced() const { return member_.fenced(); }
+  bool over() const { return over_; }
+  void fingerprint(Fingerprint& walk) const;
 
  private:
+  Member member_;
+  bool over_ = false;  // P19
+};
+
+/// A switch, with all its sessions. Since it forgets a session when that is closed, it hears no
+/// order that was given before the last that it has heard: that one was overtaken on its way, and
+/// would open again what has been closed since (P20). Nothing is lost by it: what is not answered
+/// is ordered again.
+class SwitchMember {
+ public:
+  Response take(const Order& order);
+
+  /// It registers with the controller that has this lease: an older one can open nothing here.
+  void know(Lease lease);
+  /// The session is in service in that epoch, by nobody's order.
+  void open(SessionId session, Epoch epoch);
+  void close(SessionId session) { sessions_.erase(session); }
+  /// None: it has no such session.
+  const Member* find(SessionId session) const;
+  void fingerprint(Fingerprint& walk) const;
+
+ private:
+  Response begin(const Order& order);
+
   Lease newest_{};
-  std::uint64_t last_ = 0;
+  std::uint64_t last_ = 0;  // that it has heard of that controller
+  std::map<SessionId, Member> sessions_;
 };
 
 }  // namespace cais::control
