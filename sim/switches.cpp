@@ -248,7 +248,9 @@ void World::send(std::size_t which, const switching::Transmit& out, switching::P
   Group* group = readable ? served(which, header) : nullptr;
   const bool to_rank = port.value < ranks_.size();
   if (readable && header.kind == wire::Kind::no_session) {
-    if (switches_[which]->member.find(header.session) != nullptr) {
+    // One that has been opened meanwhile lives in later epochs than the question.
+    const control::Member* const has = switches_[which]->member.find(header.session);
+    if (has != nullptr && groups_[header.session.value - 1]->lives_in(header.epoch)) {
       fail("P16: a switch denies a session that it has");
     }
     if (!to_rank) return;  // to an impostor, or to a switch below, which need not know

@@ -1,6 +1,7 @@
 // cais-check — walks every interleaving of send, deliver, lose, double, reorder and time-out of
 // small worlds, with the agents and the switch that ship. docs/testing.md says what is checked.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -21,28 +22,23 @@ struct Flags {
 };
 
 void list() {
-  for (const sim::SmallWorld& world : sim::small_worlds()) {
-    std::printf("%-20s %u ranks, window %u:", world.name.c_str(), unsigned{world.ranks},
-                world.window);
-    for (const sim::SmallOp& op : world.ops) {
-      std::printf(" %s of %u", std::string(to_string(op.kind)).c_str(), op.fragments);
-    }
-    std::printf("%s\n", world.mismatch ? "; the last rank calls another last one" : "");
+  for (const sim::NamedWorld& world : sim::all_worlds()) {
+    std::printf("%-28s %s\n", world.name.c_str(), world.what.c_str());
   }
 }
 
-Result<std::vector<sim::SmallWorld>> chosen(const Flags& flags) {
-  if (flags.worlds.empty()) return sim::small_worlds();
-  std::vector<sim::SmallWorld> worlds;
+Result<std::vector<sim::NamedWorld>> chosen(const Flags& flags) {
+  std::vector<sim::NamedWorld> all = sim::all_worlds();
+  if (flags.worlds.empty()) return all;
+  std::vector<sim::NamedWorld> worlds;
   for (const std::string& name : flags.worlds) {
-    const std::size_t before = worlds.size();
-    for (const sim::SmallWorld& world : sim::small_worlds()) {
-      if (world.name == name) worlds.push_back(world);
-    }
-    if (worlds.size() == before) {
+    const auto found = std::find_if(
+        all.begin(), all.end(), [&](const sim::NamedWorld& world) { return world.name == name; });
+    if (found == all.end()) {
       return Error{ErrorCode::invalid_argument,
                    "there is no world \"" + name + "\"; --list shows them"};
     }
+    worlds.push_back(*found);
   }
   return worlds;
 }
@@ -57,9 +53,9 @@ int run(const Flags& flags) {
   const auto begun = Clock::now();
   std::uint64_t states = 0;
   std::size_t depth = 0;
-  for (const sim::SmallWorld& world : *worlds) {
+  for (const sim::NamedWorld& world : *worlds) {
     const auto start = Clock::now();
-    const sim::Exploration found = sim::explore(world, flags.states, flags.fair_every);
+    const sim::Exploration found = world.explore(flags.states, flags.fair_every);
     if (!found.failure.empty()) {
       for (const std::string& line : found.path) std::printf("  %s\n", line.c_str());
       std::printf("%s FAILED: %s\nat commit %s\n", world.name.c_str(), found.failure.c_str(),
@@ -68,7 +64,7 @@ int run(const Flags& flags) {
     }
     states += found.states;
     depth = std::max(depth, found.depth);
-    std::printf("%-20s %s %9llu states %10llu steps depth %4zu timeouts %d %6.1f s\n",
+    std::printf("%-28s %s %9llu states %10llu steps depth %4zu timeouts %d %6.1f s\n",
                 world.name.c_str(), found.complete ? "all    " : "bounded",
                 static_cast<unsigned long long>(found.states),
                 static_cast<unsigned long long>(found.steps), found.depth, found.timeouts,

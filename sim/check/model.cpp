@@ -330,7 +330,7 @@ void Model::tell_oracle(State& state, std::size_t node, Endpoint to,
   }
 }
 
-Model::End Model::ends(State state, Sent so_far) {
+End Model::ends(State state, Sent so_far) {
   std::deque<std::uint32_t> under_way;
   for (std::uint32_t packet = 0; so_far == Sent::arrives && packet < state.sent.end(); ++packet) {
     if (state.sent.has(packet)) under_way.push_back(packet);

@@ -24,6 +24,7 @@
 
 #include "core/agent/agent.hpp"
 #include "core/switching/switch.hpp"
+#include "sim/check/walk.hpp"
 #include "sim/oracle.hpp"
 
 namespace cais::sim {
@@ -83,6 +84,7 @@ class PacketSet {
 /// Where all machines are. A copy goes on by itself.
 struct State {
   State(const Script& script, const Tree& tree) : oracle(script, tree) {}
+  const std::string& complaint() const { return oracle.complaint(); }
 
   std::vector<agent::Agent> agents;
   std::vector<switching::Switch> switches;  // by node of the tree
@@ -100,6 +102,8 @@ struct State {
 
 class Model {
  public:
+  using State = sim::State;
+  using Action = sim::Action;
   static constexpr Epoch first_epoch{1};
   static constexpr Epoch second_epoch{2};
 
@@ -112,12 +116,6 @@ class Model {
   void apply(State& state, const Action& action);
   /// The same number for states that differ only in who is who, where ranks are alike.
   std::uint64_t fingerprint(const State& state) const;
-  /// What was sent is lost, or all of it arrives once; after that nothing is lost any more.
-  enum class Sent { lost, arrives };
-  struct End {
-    int timeouts;           // of one rank, at most, until all was over
-    std::string complaint;  // empty: none
-  };
   End ends(State state, Sent so_far);
   std::string to_string(const Action& action) const;
 

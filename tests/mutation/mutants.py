@@ -442,6 +442,11 @@ MUTANTS = [
         "const bool serves = *machines_of(session.spec, session.servers).begin() == machine;",
     ),
     Mutant(
+        "epoch_that_another_has_begun_is_used_again", "P15", CONTROL + "controller.cpp",
+        "return next_epoch(now, session, answer.epoch);",
+        "return;",
+    ),
+    Mutant(
         "overtaken_order_is_obeyed", "P20", CONTROL + "member.cpp",
         "if (order.number <= last_) return {};",
         "",

@@ -69,6 +69,26 @@ TEST(Explore, RanksBelowOneSwitchAreAlike) {
   EXPECT_NE(contributed_by(0), contributed_by(2));
 }
 
+/// A change of the epoch, with every order and answer that may be lost, doubled or late.
+TEST(Explore, WalksAWorldOfControllersToItsEnd) {
+  const auto& all = control_worlds();
+  const auto two = std::find_if(all.begin(), all.end(), [](const ControlWorld& each) {
+    return each.name == "control-two-switches";
+  });
+  ASSERT_NE(two, all.end());
+  const Exploration found = explore(*two, 100'000, 1);
+  EXPECT_EQ(found.failure, "");
+  EXPECT_TRUE(found.complete);
+  EXPECT_GT(found.states, 1000u);
+  EXPECT_EQ(found.timeouts, 1);
+}
+
+TEST(Explore, EveryWorldHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (const NamedWorld& each : all_worlds()) names.insert(each.name);
+  EXPECT_EQ(names.size(), small_worlds().size() + control_worlds().size());
+}
+
 TEST(Explore, EveryKindOfOpHasAWorld) {
   std::set<OpKind> kinds;
   for (const SmallWorld& each : small_worlds()) {

@@ -407,4 +407,34 @@ bool Controller::serves(SessionId session) const {
   return found != sessions_.end() && found->second.phase == Phase::serving;
 }
 
+void Controller::fingerprint(Fingerprint& walk) const {
+  const auto node = [&](const Node& each) {
+    walk.number(static_cast<std::uint64_t>(each.kind) | std::uint64_t{each.number} << 8);
+  };
+  walk.number(ordered_ << 1 | std::uint64_t{superseded_});
+  for (const auto& [machine, life] : machines_) {
+    walk.number(machine.value);
+    walk.number(life);
+  }
+  walk.number(sessions_.size());
+  for (const auto& [id, session] : sessions_) {
+    walk.number(id.value);
+    walk.number(
+        session.epoch.value | std::uint64_t{static_cast<std::uint8_t>(session.phase)} << 16 |
+        std::uint64_t{session.told_stranded} << 24 | std::uint64_t{session.fallen_back} << 25 |
+        std::uint64_t{session.retry_at != never} << 26 |
+        std::uint64_t{session.awaited.size()} << 32 | std::uint64_t{session.lost.size()} << 48);
+    for (const Node& each : session.awaited) node(each);
+    for (const Node& each : session.lost) node(each);
+    for (const std::vector<Seq>& of_rank : session.unsettled) {
+      walk.number(of_rank.size());
+      for (const Seq seq : of_rank) walk.number(seq.value);
+    }
+    for (const Seq seq : session.from) walk.number(seq.value);
+    for (const TreeNumber tree : session.servers) walk.number(tree.value);
+    walk.number(session.placed.size());
+    for (const SwitchNumber machine : session.placed) walk.number(machine.value);
+  }
+}
+
 }  // namespace cais::control

@@ -21,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/fingerprint.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "core/control/orders.hpp"
@@ -100,6 +101,8 @@ class Controller {
   Lease lease() const { return lease_; }
   /// Whether the session is in service, as far as is known here.
   bool serves(SessionId session) const;
+  /// The whole logical state, once orders and events are polled; of time only what it waits for.
+  void fingerprint(Fingerprint& walk) const;
 
  private:
   enum class Phase : std::uint8_t {
