@@ -193,6 +193,18 @@ TEST_F(ControllerTest, ARankThatCannotGoOnEndsTheSession) {
   EXPECT_NE(orders().at(rank1_).why.find("nothing is kept"), std::string::npos);
 }
 
+/// An epoch that came again would let old packets in.
+TEST(Controller, EndsASessionThatHasUsedUpItsEpochs) {
+  Controller controller(Lease(1));
+  controller.switch_found({}, SwitchNumber(0), 1);
+  ASSERT_TRUE(controller.open({session, Epoch(0xffff), 1, two_switches, {TreeNumber(0)}}).ok());
+  controller.switch_lost({}, SwitchNumber(0), 1);
+  Order order;
+  ASSERT_TRUE(controller.poll(order));
+  EXPECT_EQ(order.kind, Kind::fail);
+  EXPECT_EQ(order.why, "the session has used up its epochs");
+}
+
 TEST_F(ControllerTest, RefusesWhatIsNoSession) {
   const SessionSpec right{SessionId(8), Epoch(1), 2, two_switches, a_lane_each};
   const auto refuses = [&](const SessionSpec& spec, const std::string& why) {
