@@ -27,6 +27,7 @@ class Bench {
  public:
   explicit Bench(fuzz::Operations in)
       : in_(in),
+        from_(lanes, Seq(in_.below(2) == 0 ? 0 : 0xfffffff0)),
         agent_({.session = session,
                 .epoch = epoch_,
                 .rank = Rank(in_.below<std::uint16_t>(fuzz::op_ranks)),
@@ -34,7 +35,7 @@ class Bench {
                 .lanes = lanes,
                 .window_fragments = window,
                 .keys = fuzz::keys_of(number),
-                .first_seq = Seq(in_.below(2) == 0 ? 0 : 0xfffffff0),
+                .first_seq = from_[0],
                 .retains = in_.below(2) == 0}) {}
 
   void run() {
@@ -64,7 +65,7 @@ class Bench {
         return resume();
       default:
         return agent_.receive(
-            now_, fuzz::packet_from(in_, session, in_.below(16) == 0 ? 1 : number, epoch_));
+            now_, fuzz::packet_from(in_, session, in_.below(16) == 0 ? 1 : number, epoch_, from_));
     }
   }
 
@@ -79,6 +80,7 @@ class Bench {
     if (!agent_.resume(next, from)) return;
     CAIS_CHECK(next > epoch_);
     epoch_ = next;
+    from_ = from;
   }
 
   void submit() {
@@ -99,7 +101,8 @@ class Bench {
       packet.insert(packet.end(), out.padding.begin(), out.padding.end());
       wire::Header header;
       CAIS_CHECK(wire::parse(packet, header) == wire::ParseError::none);
-      CAIS_CHECK(wire::tag_is_right(packet, fuzz::keys_of(number, epoch_)));
+      CAIS_CHECK(
+          wire::tag_is_right(packet, fuzz::keys_of(number, epoch_), fuzz::round_of(from_, header)));
       CAIS_CHECK(header.session == session && header.lane == out.lane);
       CAIS_CHECK(header.epoch == epoch_);
       CAIS_CHECK(packet.size() <= wire::header_bytes + fuzz::op_fragment_bytes);
@@ -123,6 +126,7 @@ class Bench {
 
   fuzz::Operations in_;
   Epoch epoch_{1};
+  std::vector<Seq> from_;  // where the epoch began, by lane
   agent::Agent agent_;
   Instant now_{};
   std::deque<Tensors> tensors_;

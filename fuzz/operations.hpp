@@ -86,10 +86,16 @@ inline const std::vector<Op>& ops() {
   return all;
 }
 
+/// The round of a seq in an epoch that began at `from`, by lane.
+inline Round round_of(std::span<const Seq> from, const wire::Header& header) {
+  const std::size_t lane = header.lane.value;
+  return lane < from.size() ? LanePosition(from[lane]).round_of(header.seq) : Round();
+}
+
 /// A packet whose tag is right under keys of that number; what it says comes from the input, near
-/// to what makes sense.
+/// to what makes sense. `from`: where the epoch began, by lane.
 inline std::vector<std::byte> packet_from(Operations& in, SessionId session, std::uint32_t keys,
-                                          Epoch epoch = Epoch(1)) {
+                                          Epoch epoch = Epoch(1), std::span<const Seq> from = {}) {
   const Op& op = ops()[in.below(static_cast<std::uint32_t>(ops().size()))];
   const std::uint32_t fragment = in.below(op.plan.fragments());
   const std::uint8_t oddities = in.byte();  // a bit for each field that is anything
@@ -120,7 +126,7 @@ inline std::vector<std::byte> packet_from(Operations& in, SessionId session, std
   std::vector<std::byte> packet(wire::header_bytes + payload_bytes);
   for (std::size_t i = wire::header_bytes; i < packet.size(); ++i) packet[i] = std::byte{in.byte()};
   wire::serialize(header, std::span(packet).subspan(wire::header_bytes), keys_of(keys, epoch),
-                  std::span(packet).first<wire::header_bytes>());
+                  std::span(packet).first<wire::header_bytes>(), round_of(from, header));
   return packet;
 }
 

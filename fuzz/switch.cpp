@@ -63,7 +63,8 @@ class Bench {
       case 5:
         return receive(fuzz::packet_from(in_, session, in_.byte()));  // a stranger's tag
       default:
-        return receive(fuzz::packet_from(in_, session, number_of(session), epochs_[session.value]));
+        return receive(fuzz::packet_from(in_, session, number_of(session), epochs_[session.value],
+                                         from_[session.value]));
     }
   }
 
@@ -90,14 +91,17 @@ class Bench {
       return;
     }
     const std::array from{Seq(in_.below(16)), Seq(in_.below(16))};
-    (void)machine_.resume(session, next, in_.below(5), from);
+    if (machine_.resume(session, next, in_.below(5), from)) from_[session.value] = from;
   }
 
   void open(SessionId session) {
-    const auto opened = machine_.open(
-        {session, Epoch(1), fuzz::op_ranks, lanes, in_.below(4), window, fuzz::op_fragment_bytes,
-         fuzz::keys_of(number_of(session)), Seq(in_.below(2) == 0 ? 0 : 0xfffffff0), place()});
+    const std::uint64_t served = in_.below(4);
+    const Seq first(in_.below(2) == 0 ? 0 : 0xfffffff0);
+    const auto opened =
+        machine_.open({session, Epoch(1), fuzz::op_ranks, lanes, served, window,
+                       fuzz::op_fragment_bytes, fuzz::keys_of(number_of(session)), first, place()});
     if (!opened) return;
+    from_[session.value] = {first, first};
     open_.insert(session.value);
     epochs_[session.value] = Epoch(1);
   }
@@ -139,8 +143,8 @@ class Bench {
       for (const switching::Port port : out.ports) CAIS_CHECK(bound_.contains(port.value));
       std::vector<std::byte> packet(out.header.begin(), out.header.end());
       packet.insert(packet.end(), out.payload.begin(), out.payload.end());
-      CAIS_CHECK(
-          wire::tag_is_right(packet, fuzz::keys_of(number_of(header.session), header.epoch)));
+      CAIS_CHECK(wire::tag_is_right(packet, fuzz::keys_of(number_of(header.session), header.epoch),
+                                    fuzz::round_of(from_[header.session.value], header)));
     }
     switching::Event event;
     while (machine_.poll_event(event)) {
@@ -159,7 +163,8 @@ class Bench {
   BufferPool pool_;  // outlives the switch, which keeps buffers of it
   switching::Switch machine_;
   std::set<std::uint32_t> open_, bound_;
-  std::array<Epoch, sessions + 1> epochs_{};  // by session
+  std::array<Epoch, sessions + 1> epochs_{};                 // by session
+  std::array<std::array<Seq, lanes>, sessions + 1> from_{};  // where their epochs began
 };
 
 }  // namespace

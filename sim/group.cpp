@@ -82,6 +82,14 @@ const wire::Keys& Group::keys(Epoch epoch) {
   return known;
 }
 
+Round Group::round_of(const wire::Header& header) const {
+  const auto begun = from.find(header.epoch);
+  const Seq first = begun == from.end() || header.lane.value >= begun->second.size()
+                        ? config.first_seq
+                        : begun->second[header.lane.value];
+  return LanePosition(first).round_of(header.seq);
+}
+
 bool Group::lives_in(Epoch epoch) const {
   return epoch >= config.epoch && epoch.value < config.epoch.value + epochs_per_life;
 }

@@ -25,6 +25,8 @@ struct Group {
   bool lives_in(Epoch epoch) const;
   /// Of all ranks.
   const wire::Keys& keys(Epoch epoch);
+  /// Of a packet's seq in its epoch.
+  Round round_of(const wire::Header& header) const;
   std::uint64_t lanes_served(std::size_t of_switch) const;
   /// The switch has nothing of the session in service any more.
   void withdraw(std::size_t of_switch) { services.erase(of_switch); }
@@ -53,7 +55,8 @@ struct Group {
   wire::Tags tags;
   wire::Secret secret;  // of the session
   std::map<Epoch, wire::Keys> keys_by_epoch;
-  bool retains;  // its agents
+  std::map<Epoch, std::vector<Seq>> from;  // where epochs but the first have begun, by lane
+  bool retains;                            // its agents
   std::uint64_t life;
   Rng rng;
   std::deque<Job> jobs;

@@ -358,6 +358,7 @@ void World::begin(std::size_t which, Group& group, const Order& order, bool anew
   group.withdraw(which);
   forsake_older(group, order.epoch);
   group.services[which] = {order.epoch, served};
+  group.from[order.epoch] = order.from;
   for (std::size_t lane = 0; lane < order.servers.size(); ++lane) {
     if ((served >> lane & 1) == 0) continue;
     if (lane % scenario_.switches != node.plane) report_.reach(Probe::moved);

@@ -150,8 +150,9 @@ void World::send_to_switch(RankProcess& node, const agent::Transmit& out) {
   Group& group = *node.group;
   std::vector<std::byte> packet = joined(out.header, out.payload, out.padding);
   wire::Header header;
-  const bool readable = wire::parse(packet, header) == wire::ParseError::none &&
-                        wire::tag_is_right(packet, group.keys(header.epoch));
+  const bool readable =
+      wire::parse(packet, header) == wire::ParseError::none &&
+      wire::tag_is_right(packet, group.keys(header.epoch), group.round_of(header));
   if (!readable || header.session != group.id() || header.epoch != node.member.epoch() ||
       node.member.fenced() || header.lane != out.lane || header.lane.value >= group.config.lanes) {
     return fail("rank " + std::to_string(node.rank.value) + " sends what is not of its session");

@@ -275,7 +275,7 @@ void World::send(std::size_t which, const switching::Transmit& out, switching::P
   }
   if (group == nullptr || (to_rank && ranks_[port.value].group != group) ||
       header.lane.value >= group->config.lanes ||
-      !wire::tag_is_right(packet, group->keys(header.epoch))) {
+      !wire::tag_is_right(packet, group->keys(header.epoch), group->round_of(header))) {
     return fail("I3: a switch sends endpoint " + std::to_string(port.value) +
                 " what is not of its session: " + wire::to_string(header));
   }

@@ -23,7 +23,7 @@ const wire::Keys& keys_of(Epoch epoch) {
 }
 
 /// A question's stamp says when it was asked. What is walked is order, not time.
-void forget_time(std::vector<std::byte>& packet) {
+void forget_time(std::vector<std::byte>& packet, const LanePosition& begin) {
   wire::Header header = header_of(packet);
   const std::span<std::byte> payload = std::span(packet).subspan(wire::header_bytes);
   wire::Want want;
@@ -32,7 +32,7 @@ void forget_time(std::vector<std::byte>& packet) {
   const auto timeless = wire::serialize(want);
   std::copy(timeless.begin(), timeless.end(), payload.begin());
   wire::serialize(header, payload, keys_of(header.epoch),
-                  std::span(packet).first<wire::header_bytes>());
+                  std::span(packet).first<wire::header_bytes>(), begin.round_of(header.seq));
 }
 
 Tree tree_of(const SmallWorld& world) {
@@ -281,7 +281,8 @@ void Model::poll_agent(State& state, Rank rank) {
   agent::Transmit out;
   while (agent.poll_transmit(state.clocks[rank.value], out)) {
     std::vector<std::byte> packet = joined(out.header, out.payload, out.padding);
-    forget_time(packet);
+    const bool again = state.phases[rank.value] == State::Phase::second;
+    forget_time(packet, LanePosition(again ? state.from : first_seq));
     state.oracle.rank_sends(rank, header_of(packet), std::span(packet).subspan(wire::header_bytes));
     send(state, rank.value, endpoint_of(tree_.leaf_of(rank)), packet);
   }

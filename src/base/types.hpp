@@ -40,6 +40,33 @@ constexpr std::int32_t distance(Seq from, Seq to) {
 }
 constexpr bool before(Seq a, Seq b) { return distance(a, b) > 0; }
 
+/// How often the seqs of a lane have passed 2^32 since its epoch began. It is not on the wire; both
+/// ends know it, and tags cover it (as the extended sequence numbers of RFC 4303).
+using Round = Strong<struct RoundTag, std::uint32_t>;
+
+/// Where a lane is in its epoch, counted beyond 32 bits.
+class LanePosition {
+ public:
+  constexpr explicit LanePosition(Seq first) : count_(first.value) {}
+
+  /// `seq` is the lane's newest unless it has been ahead of that.
+  constexpr void advance(Seq seq) {
+    const std::int32_t ahead = distance(low(), seq);
+    if (ahead > 0) count_ += static_cast<std::uint32_t>(ahead);
+  }
+  /// Of a seq within 2^31 of the newest.
+  constexpr Round round_of(Seq seq) const {
+    const auto from_here = static_cast<std::int64_t>(distance(low(), seq));
+    return Round(
+        static_cast<std::uint32_t>((count_ + static_cast<std::uint64_t>(from_here)) >> 32));
+  }
+
+ private:
+  constexpr Seq low() const { return Seq(static_cast<std::uint32_t>(count_)); }
+
+  std::uint64_t count_;
+};
+
 inline constexpr std::size_t ranks_max = 64;  // a set of ranks is one 64-bit word
 
 /// Element types. The `bytesN` are opaque: they are moved, never added.

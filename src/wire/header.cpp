@@ -34,15 +34,15 @@ void write_fields(const Header& header, std::byte* out) {
 }  // namespace
 
 void serialize(const Header& header, std::span<const std::byte> payload, const Keys& keys,
-               std::span<std::byte, header_bytes> out) {
-  serialize(header, payload, {}, keys, out);
+               std::span<std::byte, header_bytes> out, Round round) {
+  serialize(header, payload, {}, keys, out, round);
 }
 
 void serialize(const Header& header, std::span<const std::byte> payload,
                std::span<const std::byte> padding, const Keys& keys,
-               std::span<std::byte, header_bytes> out) {
+               std::span<std::byte, header_bytes> out, Round round) {
   write_fields(header, out.data());
-  const auto tag = tag_of(out.first<tag_offset>(), payload, padding, keys);
+  const auto tag = tag_of(out.first<tag_offset>(), payload, padding, keys, round);
   CAIS_CHECK(tag.has_value());
   store_network(out.data() + tag_offset, *tag);
 }
@@ -74,9 +74,10 @@ ParseError parse(std::span<const std::byte> packet, Header& out) {
   return ParseError::none;
 }
 
-bool tag_is_right(std::span<const std::byte> packet, const Keys& keys) {
+bool tag_is_right(std::span<const std::byte> packet, const Keys& keys, Round round) {
   if (packet.size() < header_bytes) return false;
-  const auto tag = tag_of(packet.first<tag_offset>(), packet.subspan(header_bytes), {}, keys);
+  const auto tag =
+      tag_of(packet.first<tag_offset>(), packet.subspan(header_bytes), {}, keys, round);
   // Two words, compared at once: how long it takes does not tell how many bits were guessed.
   return tag && *tag == load_network<std::uint64_t>(packet.data() + tag_offset);
 }

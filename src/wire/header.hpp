@@ -68,21 +68,21 @@ static_assert(header_bytes % 8 == 0, "the payload stays aligned for every dtype"
 enum class ParseError : std::uint8_t { none, too_short, bad_version, bad_kind, zero_session };
 
 /// Writes the 32 bytes before the tag, then the tag over them and the payload. `keys` hold the
-/// sender's, who is the rank of the header or, by its kind, a switch.
+/// sender's, who is the rank of the header or, by its kind, a switch. `round` is that of its seq.
 void serialize(const Header& header, std::span<const std::byte> payload, const Keys& keys,
-               std::span<std::byte, header_bytes> out);
+               std::span<std::byte, header_bytes> out, Round round = {});
 
 /// The tag of a payload that lies in two pieces (data and padding).
 void serialize(const Header& header, std::span<const std::byte> payload,
                std::span<const std::byte> padding, const Keys& keys,
-               std::span<std::byte, header_bytes> out);
+               std::span<std::byte, header_bytes> out, Round round = {});
 
 /// Reads a header. Any bytes may come in; nothing but ParseError comes of bad ones.
 ParseError parse(std::span<const std::byte> packet, Header& out);
 
-/// Whether the tag of a packet that `parse` accepted is right for header and payload. No when
-/// `keys` do not hold the key of who it says has sent it.
-bool tag_is_right(std::span<const std::byte> packet, const Keys& keys);
+/// Whether the tag of a packet that `parse` accepted is right for header and payload, in this round
+/// of its seq. No when `keys` do not hold the key of who it says has sent it.
+bool tag_is_right(std::span<const std::byte> packet, const Keys& keys, Round round = {});
 
 /// The ranks that a header of Kind::waiting names: bit r for rank r. They stand in the header, so
 /// that the answer is no larger than what it answers (P13).

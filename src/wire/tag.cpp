@@ -22,13 +22,15 @@ std::uint64_t checksum(TaggedHeader header, std::uint64_t payload_digest, std::u
   return XXH3_64bits_withSeed(covered.data(), covered.size(), seed);
 }
 
-std::uint64_t keyed_tag(TaggedHeader header, std::uint64_t payload_digest, const SipKey& key) {
+std::uint64_t keyed_tag(TaggedHeader header, std::uint64_t payload_digest, const SipKey& key,
+                        Round round) {
   SipHash hash(key);
   for (std::size_t at = 0; at < header.size(); at += 8) {
     hash.add(load_little<std::uint64_t>(header.data() + at));
   }
   hash.add(payload_digest);
-  return hash.finish(std::uint64_t{tagged_header_bytes + sizeof(payload_digest)} << 56);
+  constexpr std::uint64_t length = header.size() + sizeof(payload_digest) + sizeof(round.value);
+  return hash.finish(length << 56 | round.value);
 }
 
 /// Ranks speak at level 0, and switches to ranks; above, whatever its kind, it is one switch that
@@ -42,14 +44,16 @@ const SipKey* key_of_sender(TaggedHeader header, const Keys& keys) {
 }  // namespace
 
 std::optional<std::uint64_t> tag_of(TaggedHeader header, std::span<const std::byte> payload,
-                                    std::span<const std::byte> rest_of_payload, const Keys& keys) {
+                                    std::span<const std::byte> rest_of_payload, const Keys& keys,
+                                    Round round) {
   if (!keys) return std::nullopt;
   if (keys.tags() == Tags::checksum) {
     return checksum(header, digest(payload, rest_of_payload), keys.seed());
   }
   const SipKey* const key = key_of_sender(header, keys);
   if (key == nullptr) return std::nullopt;
-  return keyed_tag(header, payload_digest(payload, rest_of_payload, keys.of_payloads()), *key);
+  return keyed_tag(header, payload_digest(payload, rest_of_payload, keys.of_payloads()), *key,
+                   round);
 }
 
 }  // namespace cais::wire

@@ -82,5 +82,24 @@ TEST(Seq, ComparesOverHalfTheSpace) {
   }
 }
 
+TEST(LanePosition, CountsTheRoundsOfSeqs) {
+  LanePosition at{Seq(0xfffffffe)};
+  EXPECT_EQ(at.round_of(Seq(0xfffffffe)), Round(0));
+  EXPECT_EQ(at.round_of(Seq(0xffffffff)), Round(0));
+  EXPECT_EQ(at.round_of(Seq(0)), Round(1));  // seen from before the wrap, and from behind it
+  at.advance(Seq(2));
+  EXPECT_EQ(at.round_of(Seq(0)), Round(1));
+  EXPECT_EQ(at.round_of(Seq(0xffffffff)), Round(0));
+  at.advance(Seq(1));  // no way back
+  for (std::uint32_t round = 1; round < 5; ++round) {
+    for (const std::uint32_t quarter : {0x40000000u, 0x80000000u, 0xc0000000u, 0xffffffffu}) {
+      at.advance(Seq(quarter));
+      EXPECT_EQ(at.round_of(Seq(quarter)), Round(round));
+    }
+    EXPECT_EQ(at.round_of(Seq(3)), Round(round + 1));
+    at.advance(Seq(3));
+  }
+}
+
 }  // namespace
 }  // namespace cais

@@ -106,6 +106,7 @@ class AgentStage final : public Stage {
     if (resumed.ok() != can) throw Failure(can ? resumed.error().message : "it can");
     if (!can) return;
     epoch_ = epoch;
+    begin_ = LanePosition(from);
     drain();
   }
 
@@ -175,7 +176,7 @@ class AgentStage final : public Stage {
     std::vector<std::byte> packet(wire::header_bytes + payload.size());
     std::copy(payload.begin(), payload.end(), packet.begin() + wire::header_bytes);
     wire::serialize(header, payload, wire::keys_of(secret, header.epoch),
-                    std::span(packet).first<wire::header_bytes>());
+                    std::span(packet).first<wire::header_bytes>(), begin_.round_of(header.seq));
     machine_->receive(now_, packet);
     drain();
   }
@@ -208,7 +209,8 @@ class AgentStage final : public Stage {
     packet.insert(packet.end(), out.padding.begin(), out.padding.end());
     wire::Header header;
     if (wire::parse(packet, header) != wire::ParseError::none ||
-        !wire::tag_is_right(packet, wire::keys_of(secret, header.epoch))) {
+        !wire::tag_is_right(packet, wire::keys_of(secret, header.epoch),
+                            begin_.round_of(header.seq))) {
       throw Failure("the agent sent a packet that does not parse");
     }
     const std::string seq = " seq " + std::to_string(header.seq.value);
@@ -275,6 +277,7 @@ class AgentStage final : public Stage {
   std::map<std::uint32_t, std::vector<std::byte>> first_sent_;
   std::map<std::uint32_t, std::array<std::byte, wire::header_bytes>> questions_;  // by seq
   Epoch epoch_ = first_epoch;
+  LanePosition begin_{Seq()};  // of the epoch
 };
 
 }  // namespace

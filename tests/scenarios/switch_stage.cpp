@@ -25,6 +25,7 @@ class SwitchStage final : public Stage {
     ranks_ = static_cast<std::uint16_t>(words.number());
     const std::int64_t window = words.take("window") ? words.number() : 4;
     first_ = Seq(words.take("first_seq") ? static_cast<std::uint32_t>(words.number()) : 0u);
+    begin_ = LanePosition(first_);
     if (words.take("level")) place_.level = static_cast<std::uint8_t>(words.number());
     if (words.take("above")) {
       while (!words.empty() && !words.take("below")) {
@@ -106,6 +107,7 @@ class SwitchStage final : public Stage {
     const auto resumed = machine_.resume(session, epoch, 1, {&from, 1});
     if (!resumed) throw Failure(resumed.error().message);
     epoch_ = epoch;
+    begin_ = LanePosition(from);
   }
 
   void op(Words& words) {
@@ -221,7 +223,7 @@ class SwitchStage final : public Stage {
     std::vector<std::byte> packet(wire::header_bytes + payload.size());
     std::copy(payload.begin(), payload.end(), packet.begin() + wire::header_bytes);
     wire::serialize(header, payload, wire::keys_of(whose, header.epoch),
-                    std::span(packet).first<wire::header_bytes>());
+                    std::span(packet).first<wire::header_bytes>(), begin_.round_of(header.seq));
     receive(port, packet);
   }
 
@@ -260,7 +262,8 @@ class SwitchStage final : public Stage {
     if (readable && header.kind == wire::Kind::no_session && packet.size() == wire::header_bytes) {
       return "no_session seq " + std::to_string(header.seq.value);
     }
-    if (!readable || !wire::tag_is_right(packet, wire::keys_of(secret, header.epoch))) {
+    if (!readable || !wire::tag_is_right(packet, wire::keys_of(secret, header.epoch),
+                                         begin_.round_of(header.seq))) {
       throw Failure("the switch sent a packet that does not parse");
     }
     std::string line =
@@ -349,6 +352,7 @@ class SwitchStage final : public Stage {
   switching::TreePlace place_;
   Epoch epoch_ = first_epoch;
   Seq first_{};
+  LanePosition begin_{Seq()};  // of the epoch
   std::vector<Op> ops_;
   std::deque<std::string> out_, events_;
   switching::Drop drop_ = switching::Drop::none;

@@ -24,9 +24,9 @@ Header example() {
 }
 
 std::vector<std::byte> packet_of(const Header& header, std::span<const std::byte> payload,
-                                 const Keys& keys) {
+                                 const Keys& keys, Round round = {}) {
   std::vector<std::byte> packet(header_bytes);
-  serialize(header, payload, keys, std::span<std::byte, header_bytes>(packet));
+  serialize(header, payload, keys, std::span<std::byte, header_bytes>(packet), round);
   packet.insert(packet.end(), payload.begin(), payload.end());
   return packet;
 }
@@ -40,29 +40,44 @@ INSTANTIATE_TEST_SUITE_P(Tags, EveryTag, testing::Values(Tags::keyed, Tags::chec
                          [](const auto& of) { return std::string(to_string(of.param)); });
 
 TEST(Tag, EqualsThatOfAnotherImplementation) {
-  const auto tag_of_example = [](Kind kind, std::size_t bytes, Tags tags, std::uint8_t level = 0) {
+  const auto tag_of_example = [](Kind kind, std::size_t bytes, Tags tags, std::uint8_t level = 0,
+                                 Round round = {}) {
     std::vector<std::byte> payload(bytes);
     for (std::size_t i = 0; i < bytes; ++i) payload[i] = static_cast<std::byte>(i % 251);
     Header header = example();
     header.kind = kind;
     header.level = level;
     Header got;
-    EXPECT_EQ(parse(packet_of(header, payload, keys_of(0x5eed, header.epoch, tags)), got),
-              ParseError::none);
+    const Keys keys = keys_of(0x5eed, header.epoch, tags);
+    EXPECT_EQ(parse(packet_of(header, payload, keys, round), got), ParseError::none);
     return got.tag;
   };
   // From a program in Python that follows docs/wire.md.
-  EXPECT_EQ(tag_of_example(Kind::result, 0, Tags::keyed), 0x944ef538ee8e1371u);
-  EXPECT_EQ(tag_of_example(Kind::result, 1, Tags::keyed), 0x9d6b26514ed3ac82u);
-  EXPECT_EQ(tag_of_example(Kind::result, 16, Tags::keyed), 0xcb174e118f292976u);
-  EXPECT_EQ(tag_of_example(Kind::result, 1024, Tags::keyed), 0x05862fe161212642u);
-  EXPECT_EQ(tag_of_example(Kind::result, 8192, Tags::keyed), 0x6ebbada74becd162u);
-  EXPECT_EQ(tag_of_example(Kind::contribution, 0, Tags::keyed), 0x0d887015edf9a811u);
-  EXPECT_EQ(tag_of_example(Kind::contribution, 1024, Tags::keyed), 0xf73f9b9ed22f446cu);
-  EXPECT_EQ(tag_of_example(Kind::contribution, 1024, Tags::keyed, 3), 0xac6fb618d59ef882u);
-  EXPECT_EQ(tag_of_example(Kind::result, 0, Tags::keyed, 3), 0xbba3fee9fb314850u);
+  EXPECT_EQ(tag_of_example(Kind::result, 0, Tags::keyed), 0x7434626775751214u);
+  EXPECT_EQ(tag_of_example(Kind::result, 1, Tags::keyed), 0xf9af15e90442c647u);
+  EXPECT_EQ(tag_of_example(Kind::result, 16, Tags::keyed), 0x7fe7b6d390164158u);
+  EXPECT_EQ(tag_of_example(Kind::result, 1024, Tags::keyed), 0x739dff5c85d6fff7u);
+  EXPECT_EQ(tag_of_example(Kind::result, 8192, Tags::keyed), 0x41d576fab07a3188u);
+  EXPECT_EQ(tag_of_example(Kind::contribution, 0, Tags::keyed), 0x6350463d33bc01acu);
+  EXPECT_EQ(tag_of_example(Kind::contribution, 1024, Tags::keyed), 0x096ae0f0389fb33cu);
+  EXPECT_EQ(tag_of_example(Kind::contribution, 1024, Tags::keyed, 3), 0xd98d5418a34ed3b7u);
+  EXPECT_EQ(tag_of_example(Kind::result, 0, Tags::keyed, 3), 0x898a31756c6a7ef1u);
+  EXPECT_EQ(tag_of_example(Kind::result, 1024, Tags::keyed, 0, Round(1)), 0xd7e8260ed84fdee0u);
+  EXPECT_EQ(tag_of_example(Kind::result, 1024, Tags::keyed, 0, Round(0xfffffffe)),
+            0xaae89c1f8cf1f861u);
   EXPECT_EQ(tag_of_example(Kind::result, 0, Tags::checksum), 0x6e41f9d0fbe6e697u);
   EXPECT_EQ(tag_of_example(Kind::result, 1024, Tags::checksum), 0xd39140ff5e86d48fu);
+}
+
+/// A packet that comes again 2^32 fragments later is told apart by its tag alone.
+TEST(Tag, OfAnotherRoundIsAnother) {
+  const Keys keys = keys_of(0x5eed);
+  Header header = example();
+  header.epoch = Epoch(1);
+  const std::vector<std::byte> packet = packet_of(header, {}, keys, Round(1));
+  EXPECT_TRUE(tag_is_right(packet, keys, Round(1)));
+  EXPECT_FALSE(tag_is_right(packet, keys, Round(0)));
+  EXPECT_FALSE(tag_is_right(packet, keys, Round(2)));
 }
 
 TEST_P(EveryTag, SeesEveryFlippedBit) {

@@ -12,6 +12,7 @@ LaneState::LaneState(const Config& config, Lane which)
     : lane(which),
       first(config.first_seq),
       base(config.first_seq),
+      position(config.first_seq),
       next(config.first_seq),
       settled_end(config.first_seq),
       window((config.retains ? 2 : 1) * std::size_t{config.window_fragments}),

@@ -44,7 +44,9 @@ Agent::State::Outcome Agent::State::receive(Instant now, std::span<const std::by
       (!lane.in_window(header.seq) || lane.at(header.seq).state == Fragment::State::settled)) {
     return Outcome::stale;
   }
-  if (!wire::tag_is_right(packet, config.keys)) return Outcome::wrong_tag;
+  if (!wire::tag_is_right(packet, config.keys, lane.position.round_of(header.seq))) {
+    return Outcome::wrong_tag;
+  }
   switch (header.kind) {
     case wire::Kind::result:
       return result(now, lane, header, payload);
@@ -212,6 +214,7 @@ void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
   while (lane.base != lane.next && lane.at(lane.base).state == Fragment::State::settled) {
     lane.base = lane.base + 1;
   }
+  lane.position.advance(lane.base);
   // Never left behind by half the numbers there are.
   if (before(lane.recover_from, lane.base)) lane.recover_from = lane.base;
   if (before(lane.recover_end, lane.base)) lane.recover_end = lane.base;

@@ -82,6 +82,7 @@ void Agent::State::rewind(LaneState& lane, Seq from) {
     fragment.sent_at = fragment.spoken_of_at = Instant();
   }
   lane.base = lane.next = lane.settled_end = lane.recover_from = lane.recover_end = from;
+  lane.position = LanePosition(from);
   lane.waiting = lane.packets_on_their_way = 0;
   lane.repeats.clear();
   lane.clocked = false;

@@ -74,6 +74,7 @@ struct LaneState {
   Seq first;                               // of the session
   std::uint64_t recorded = 0;              // fragments that were sent in any epoch
   Seq base;                                // the first that is not settled
+  LanePosition position;                   // there
   Seq next;                                // the next to be sent
   Seq settled_end;                         // one past the last that is settled
   std::uint32_t waiting = 0;               // sent and not settled

@@ -127,7 +127,7 @@ void Agent::State::send_repeat(Instant now, LaneState& lane, Seq seq, Transmit& 
   wire::Header header;
   wire::parse(fragment.header, header);
   header.kind = wire::Kind::want;
-  wire::serialize(header, out.payload, config.keys, fragment.header);
+  wire::serialize(header, out.payload, config.keys, fragment.header, lane.position.round_of(seq));
 }
 
 /// The contribution to `seq`, byte for byte the same each time but for the flag (P2). P17: of a
@@ -158,7 +158,8 @@ void Agent::State::contribution(const LaneState& lane, Seq seq, Fragment& fragme
   header.descriptor = of.submit.descriptor;
   header.chunk = plan.chunk_of(fragment.index);
   header.offset = static_cast<std::uint32_t>(extent.offset / wire::offset_step);
-  wire::serialize(header, out.payload, out.padding, config.keys, fragment.header);
+  wire::serialize(header, out.payload, out.padding, config.keys, fragment.header,
+                  lane.position.round_of(seq));
   out.header = fragment.header;
 }
 

@@ -70,7 +70,9 @@ Drop Switch::State::admit(Port port, Arrival& arrival) {
                         : admit_from_below(port, session, arrival);
   if (drop != Drop::none) return drop;
   // The tag comes last: it alone reads the payload.
-  if (!wire::tag_is_right(bytes, session.config.keys)) return Drop::wrong_tag;
+  if (!wire::tag_is_right(bytes, session.config.keys, lane->position.round_of(header.seq))) {
+    return Drop::wrong_tag;
+  }
 
   arrival.payload = bytes.subspan(wire::header_bytes);
   arrival.session = &session;

@@ -91,6 +91,7 @@ Drop Switch::State::open_slot(Slot& slot, const Arrival& arrival) {
   slot.chunk = arrival.header.chunk;
   slot.offset = arrival.header.offset;
   slot.unit = *unit;
+  arrival.lane->position.advance(slot.seq);
   ++slots_open;
   return Drop::none;
 }
@@ -207,7 +208,8 @@ void Switch::State::reduce(Slot& slot, const Arrival& arrival, const Program& pr
     header.rank = Rank(0);
     header.level = 0;
     wire::serialize(header, {packet + wire::header_bytes, bytes}, session.config.keys,
-                    std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes));
+                    std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes),
+                    arrival.lane->position.round_of(header.seq));
   }
   slot.state = Slot::State::finished;
   const RankSet targets = session.children_above(receivers(program.plan, slot.unit));

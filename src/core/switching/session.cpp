@@ -4,6 +4,7 @@ namespace cais::switching {
 
 LaneState::LaneState(const SessionConfig& config, Lane which, Seq first)
     : lane(which),
+      position(first),
       slots(std::size_t{2} * config.window_fragments),
       packets(slots.size() * config.ranks),
       progress(config.ranks, Progress{first, first, first}),

@@ -89,6 +89,7 @@ struct LaneState {
   void drop_all(Slot& slot);
 
   Lane lane;
+  LanePosition position;           // of the newest fragment that has a slot
   std::vector<Slot> slots;         // 2W
   std::vector<Kept> packets;       // by slot and rank
   std::vector<Progress> progress;  // by child

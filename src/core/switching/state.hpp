@@ -132,6 +132,7 @@ struct Switch::State {
   bool poll(Transmit& out);
   bool fill(Outgoing& entry, Session& session, Transmit& out);
   bool fill_kept(Outgoing& entry, Session& session, Transmit& out);
+  void seal(Outgoing& entry, Session& session, Transmit& out);
   void push(const Outgoing& entry);
 
   // manage.cpp

@@ -150,7 +150,8 @@ void Switch::State::mark_as_result(const Slot& slot, const Arrival& arrival, Ran
   header.flags = slot.state == Slot::State::finished ? wire::flag_finished : std::uint8_t{0};
   const std::size_t bytes = arrival.session->programs[slot.program].plan.fragment_bytes;
   wire::serialize(header, {packet + wire::header_bytes, bytes}, arrival.session->config.keys,
-                  std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes));
+                  std::span<std::byte, wire::header_bytes>(packet, wire::header_bytes),
+                  lane.position.round_of(header.seq));
 }
 
 /// Header and payload of an entry; false when its slot has been recycled.
@@ -159,9 +160,15 @@ bool Switch::State::fill(Outgoing& entry, Session& session, Transmit& out) {
     return fill_kept(entry, session, out);
   }
   out.payload = std::span<const std::byte>(entry.note).first(entry.note_bytes);
-  wire::serialize(entry.header, out.payload, session.config.keys, entry.bytes);
-  out.header = entry.bytes;
+  seal(entry, session, out);
   return true;
+}
+
+void Switch::State::seal(Outgoing& entry, Session& session, Transmit& out) {
+  const LanePosition& position = session.lane(entry.header.lane)->position;
+  wire::serialize(entry.header, out.payload, session.config.keys, entry.bytes,
+                  position.round_of(entry.header.seq));
+  out.header = entry.bytes;
 }
 
 /// What a slot keeps has the header of a result; on the way up it gets another one, and is wanted
@@ -184,10 +191,7 @@ bool Switch::State::fill_kept(Outgoing& entry, Session& session, Transmit& out) 
   }
   out.header = {packet, wire::header_bytes};
   out.payload = {packet + wire::header_bytes, bytes};
-  if (entry.up) {
-    wire::serialize(entry.header, out.payload, session.config.keys, entry.bytes);
-    out.header = entry.bytes;
-  }
+  if (entry.up) seal(entry, session, out);
   return true;
 }
 

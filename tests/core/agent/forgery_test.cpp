@@ -51,7 +51,7 @@ class Forgery : public testing::Test {
     }
   }
 
-  std::vector<std::byte> packet_of(Kind kind, const wire::Keys& keys) const {
+  std::vector<std::byte> packet_of(Kind kind, const wire::Keys& keys, Round round = {}) const {
     wire::Header header;
     header.session = session;
     header.epoch = epoch;
@@ -64,7 +64,7 @@ class Forgery : public testing::Test {
     if (kind == Kind::waiting) payload = wire::stamp_bytes;
     std::vector<std::byte> packet(wire::header_bytes + payload, std::byte{1});
     wire::serialize(header, std::span(packet).subspan(wire::header_bytes), keys,
-                    std::span(packet).first<wire::header_bytes>());
+                    std::span(packet).first<wire::header_bytes>(), round);
     return packet;
   }
 
@@ -139,6 +139,14 @@ TEST_F(Forgery, PacketsOfOtherEpochsAndSessionsAreNotTaken) {
   EXPECT_TRUE(refused(packet_of(Kind::result, keys_.at(Epoch(2)))));
   EXPECT_TRUE(refused(packet_of(Kind::result, wire::keys_of(secret + 1))));
   EXPECT_TRUE(refused(packet_of(Kind::result, wire::keys_of(secret, epoch, Tags::checksum))));
+}
+
+TEST_F(Forgery, PacketsOfOtherRoundsOfTheSeqsAreNotTaken) {
+  for (const Kind kind : {Kind::result, Kind::done, Kind::nak, Kind::waiting}) {
+    for (const std::uint32_t round : {1u, 2u, 0xffffffffu}) {
+      EXPECT_TRUE(refused(packet_of(kind, keys_, Round(round)))) << to_string(kind);
+    }
+  }
 }
 
 TEST_F(Forgery, KeysFollowTheEpochsOfASession) {

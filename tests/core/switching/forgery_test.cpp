@@ -42,11 +42,12 @@ wire::Header header_of(Rank rank, Kind kind = Kind::contribution) {
   return header;
 }
 
-std::vector<std::byte> packet_of(const wire::Header& header, const wire::Keys& keys) {
+std::vector<std::byte> packet_of(const wire::Header& header, const wire::Keys& keys,
+                                 Round round = {}) {
   const std::size_t payload = header.kind == Kind::want ? wire::want_bytes : fragment_bytes;
   std::vector<std::byte> packet(wire::header_bytes + payload, std::byte{1});
   wire::serialize(header, std::span(packet).subspan(wire::header_bytes), keys,
-                  std::span(packet).first<wire::header_bytes>());
+                  std::span(packet).first<wire::header_bytes>(), round);
   return packet;
 }
 
@@ -104,6 +105,18 @@ class Forgery : public testing::Test {
   const wire::Keys keys_ = wire::keys_of(secret, epoch);
   const std::vector<std::byte> genuine_ = packet_of(header_of(Rank(1)), keys_);
 };
+
+/// 2^32 fragments ago the same seq had another tag, and will have.
+TEST_F(Forgery, PacketsOfOtherRoundsOfTheSeqsAreNotTaken) {
+  for (const std::uint32_t round : {1u, 2u, 0xffffffffu}) {
+    EXPECT_EQ(refused(packet_of(header_of(Rank(1)), keys_, Round(round)), Rank(1)),
+              Drop::wrong_tag);
+  }
+  wire::Header beyond = header_of(Rank(1));  // one in the round before
+  beyond.seq = Seq(0xffffffff);
+  EXPECT_EQ(refused(packet_of(beyond, keys_), Rank(1)), Drop::wrong_tag);
+  EXPECT_EQ(take(genuine_, Rank(1)), Drop::none);
+}
 
 TEST_F(Forgery, EachFlippedBitIsSeen) {
   for (const auto& good : {genuine_, packet_of(header_of(Rank(1), Kind::want), keys_)}) {
