@@ -14,7 +14,8 @@ constexpr std::size_t period = 97;
 bool is_floating(DType dtype) { return is_half(dtype) || dtype <= DType::float64; }
 
 std::uint64_t element(ReduceOp op, std::size_t i, int rank, int generation) {
-  const auto shift = static_cast<std::uint64_t>(rank * 13 + generation * 31);
+  const auto shift =
+      static_cast<std::uint64_t>(rank) * 13 + static_cast<std::uint64_t>(generation) * 31;
   const std::uint64_t value = (i * 7 + shift) % period;
   return op == ReduceOp::product ? 1 + value % 2 : value;
 }

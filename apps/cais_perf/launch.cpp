@@ -54,6 +54,7 @@ std::vector<std::string> words_for_ranks(int argc, char** argv) {
   if (getppid() != parent) _exit(1);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execv("/proc/self/exe", arguments.data());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -55,9 +56,7 @@ Json timing_json(const Options& options, int ranks, std::size_t bytes, const Tim
   return json;
 }
 
-double rounded(double us) {
-  return static_cast<double>(static_cast<long long>(us * 100 + 0.5)) / 100;
-}
+double rounded(double us) { return std::round(us * 100) / 100; }
 
 }  // namespace
 

@@ -117,7 +117,7 @@ Result<std::string> TcpStore::receive(Instant deadline) {
   return answer;
 }
 
-Result<std::string> TcpStore::ask(std::string message, Instant deadline) {
+Result<std::string> TcpStore::ask(const std::string& message, Instant deadline) {
   const std::lock_guard lock(mutex_);
   connection_.send(message);
   return receive(deadline);

@@ -36,7 +36,7 @@ class TcpStore {
       : server_(std::move(server)),
         connection_(std::move(connection)),
         host_port_(std::move(host_port)) {}
-  Result<std::string> ask(std::string request, Instant deadline);
+  Result<std::string> ask(const std::string& request, Instant deadline);
   Result<std::string> receive(Instant deadline);
 
   std::shared_ptr<TcpStoreServer> server_;

@@ -184,6 +184,7 @@ Result<Group> lead(const Settings& settings, const GroupConfig& config, Rendezvo
   auto segment = io::Segment::create(GroupMemory::bytes_needed(shape));
   if (!segment) return segment.error();
   std::vector<Arrived> all;
+  all.reserve(arrived.size());
   for (auto& rank : arrived) all.push_back(std::move(*rank));
   for (std::size_t rank = 1; rank < sockets.size(); ++rank) {
     // A rank that died meanwhile is seen through its pidfd, by all, at the first collective.

@@ -42,7 +42,8 @@ WritePolicy::Way WritePolicy::choose(std::size_t bytes) {
 
 void WritePolicy::took(std::size_t bytes, Way way, Duration time) {
   SizeClass& size_class = classes_[class_of(bytes)];
-  const auto lines = static_cast<float>(bytes / line_bytes);
+  const std::size_t whole_lines = bytes / line_bytes;
+  const auto lines = static_cast<float>(whole_lines);
   auto& [through, past] = size_class.costs;
   (way == Way::through_cache ? through : past).add(static_cast<float>(time.count()) / lines);
   const bool past_is_better = through.ns_per_line() - past.ns_per_line() > through_cache_ns_max;
