@@ -25,7 +25,9 @@ REPORTS = ROOT / "build" / "test-reports"
 # What does not run under the sanitizers: tests of the sources and of what was built from them.
 NOT_SANITIZED = "^(architecture|mutation)"
 SOAK_STATES_PER_WORLD = "150000"  # 10^7 states in all
+SOAK_STATES_PER_CONTROL_WORLD = "1500000"
 SOAK_HOURS = "24"  # simulated
+SOAK_MINUTES_MAX = 360  # one of these, on a busy machine
 COMMAND_MINUTES_MAX = 60  # the build for a sanitizer from nothing, on two cores
 FUZZ_SECONDS = 3  # for each target
 FUZZ_SECONDS_SOAK = 60
@@ -42,11 +44,11 @@ class Part:
     seconds: float = 0.0
 
 
-def run(command: list[str], **options) -> int:
+def run(command: list[str], minutes: float = COMMAND_MINUTES_MAX, **options) -> int:
     """Runs to the end, output to the terminal; 124 when it took longer than a command may."""
     try:
         return subprocess.run(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=60 * COMMAND_MINUTES_MAX, **options
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=60 * minutes, **options
         ).returncode
     except subprocess.TimeoutExpired:
         return 124
@@ -145,7 +147,7 @@ def run_deep(name: str, program: str, options: list[str]) -> Part:
     """One long run of a program that ends with status 0 when it has found nothing."""
     part = Part(name)
     print(f"soak: {program} {' '.join(options)}", flush=True)
-    status = run([str(ROOT / "build" / "dev" / "bin" / program)] + options)
+    status = run([str(ROOT / "build" / "dev" / "bin" / program)] + options, SOAK_MINUTES_MAX)
     if status == 0:
         part.passed = 1
     else:
@@ -165,6 +167,8 @@ def deep(jobs: int) -> list[Part]:
     first = str(random.SystemRandom().randrange(1 << 40))
     runs = [
         ("small worlds", "cais-check", ["--states", SOAK_STATES_PER_WORLD]),
+        ("controllers", "cais-check",
+         ["--states", SOAK_STATES_PER_CONTROL_WORLD, "--world", "control-*", "--fair-every", "16"]),
         ("simulator", "cais-sim",
          ["run", "--all-probes", "--first", first, "--seeds", "1", "--hours", SOAK_HOURS]),
     ]

@@ -32,13 +32,16 @@ Result<std::vector<sim::NamedWorld>> chosen(const Flags& flags) {
   if (flags.worlds.empty()) return all;
   std::vector<sim::NamedWorld> worlds;
   for (const std::string& name : flags.worlds) {
-    const auto found = std::find_if(
-        all.begin(), all.end(), [&](const sim::NamedWorld& world) { return world.name == name; });
-    if (found == all.end()) {
+    const bool begins = name.ends_with('*');
+    const std::string beginning = name.substr(0, name.size() - begins);
+    const std::size_t before = worlds.size();
+    for (const sim::NamedWorld& world : all) {
+      if (begins ? world.name.starts_with(beginning) : world.name == name) worlds.push_back(world);
+    }
+    if (worlds.size() == before) {
       return Error{ErrorCode::invalid_argument,
                    "there is no world \"" + name + "\"; --list shows them"};
     }
-    worlds.push_back(*found);
   }
   return worlds;
 }
@@ -85,7 +88,8 @@ int main(int argc, char** argv) {
       "order, any number of times or never, and timers run out at any time."};
   Flags flags;
   app.set_version_flag("--version", sim::commit());
-  app.add_option("--world", flags.worlds, "Only this one; may be given again");
+  app.add_option("--world", flags.worlds,
+                 "Only this one, or those that begin so: \"control-*\"; may be given again");
   app.add_flag("--list", flags.list, "Shows the worlds");
   app.add_option("--states", flags.states, "Stops a world after so many states")
       ->check(CLI::PositiveNumber)
