@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/check/control_model.hpp"
 #include "sim/check/model.hpp"
-#include "sim/check/orders.hpp"
 #include "sim/check/walk.hpp"
 
 namespace cais::sim {

@@ -1,4 +1,4 @@
-#include "sim/check/orders.hpp"
+#include "sim/check/control_model.hpp"
 
 #include <algorithm>
 #include <deque>

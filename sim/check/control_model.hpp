@@ -1,6 +1,7 @@
-// sim/check/orders.hpp — a small world of controllers (P15, P17–P20): two ranks of one session, a
-// few switches, a controller, and perhaps another that takes over while the first goes on. Built of
-// the machines that ship; agents and packets are not in it, only how far each rank has come.
+// sim/check/control_model.hpp — a small world of controllers (P15, P17–P20): two ranks of one
+// session, a few switches, a controller, and perhaps another that takes over while the first goes
+// on. Built of the machines that ship; agents and packets are not in it, only how far each rank has
+// come.
 //
 // Orders and answers are a set: each may arrive at any time, any number of times, or never.
 // Switches lose all that they have, or are cut off from their controller and go on; the controller
