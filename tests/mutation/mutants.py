@@ -298,7 +298,7 @@ MUTANTS = [
     ),
     Mutant(
         "timeout_recovers_four_fragments", "P2", AGENT + "receive.cpp",
-        "if (fragment.lost) recovered(lane);",
+        "if (fragment.lost || (fragment.asked() && !fragment.arrived)) recovered(lane);",
         "",
     ),
     Mutant(

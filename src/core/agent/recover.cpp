@@ -10,9 +10,8 @@ namespace cais::agent {
 namespace {
 
 /// A machine that sleeps for a moment looks like a lost window. So a timeout asks about a few
-/// fragments only (the idea of F-RTO, RFC 5682). Each of them that was lost, as the switch says,
-/// and is settled at last calls forth two more questions; whatever else is settled says that
-/// nothing was lost but time.
+/// fragments only (the idea of F-RTO, RFC 5682). Each of them calls forth two more questions once
+/// it is settled, unless it was late because the switch waited for others.
 constexpr std::uint32_t questions_per_timeout = 4;
 constexpr std::uint32_t questions_per_answer = 2;
 
@@ -69,7 +68,7 @@ void Agent::State::recover_further(LaneState& lane, std::uint32_t count) {
   }
 }
 
-/// A lost fragment is settled.
+/// A fragment that had to be asked about, or repeated, is settled.
 void Agent::State::recovered(LaneState& lane) { recover_further(lane, questions_per_answer); }
 
 void Agent::State::repeat_overtaken(Instant now, LaneState& lane) {
