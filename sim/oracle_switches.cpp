@@ -73,6 +73,10 @@ void Oracle::check_waiting(std::size_t which, const Receiver& to, const wire::He
     complain("P16: a switch sends " + to.name + " " + wire::to_string(header) +
              ": not the ranks that are lacking");
   }
+  if ((to.ranks >> header.rank.value & 1) == 0) {
+    complain("P16: a switch sends " + to.name + " " + wire::to_string(header) +
+             ": that rank's question came another way");
+  }
 }
 
 void Oracle::switch_sends_up(std::size_t which, const wire::Header& header,

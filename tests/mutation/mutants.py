@@ -172,8 +172,8 @@ MUTANTS = [
     ),
     Mutant(
         "tag_is_not_checked_at_the_switch", "P13", SWITCH + "admit.cpp",
-        "if (!wire::tag_is_right(bytes, session.config.keys)) return Drop::wrong_tag;",
-        "",
+        "if (!wire::tag_is_right(bytes, session.config.keys, lane->position.round_of(header.seq))) {",
+        "if (false) {",
     ),
     Mutant(
         "epoch_is_not_checked_at_the_switch", "P15", SWITCH + "admit.cpp",
@@ -308,7 +308,7 @@ MUTANTS = [
     ),
     Mutant(
         "nak_is_not_heard", "P11", AGENT + "receive.cpp",
-        "queue_repeat(lane, seq, Fragment::Due::contribution);",
+        "repeat_lost(lane, seq, Fragment::Due::contribution);",
         "",
     ),
     Mutant(
@@ -361,8 +361,8 @@ MUTANTS = [
     ),
     Mutant(
         "tag_is_not_checked_at_the_agent", "P13", AGENT + "receive.cpp",
-        "if (!wire::tag_is_right(packet, config.keys)) return Outcome::wrong_tag;",
-        "",
+        "if (!wire::tag_is_right(packet, config.keys, lane.position.round_of(header.seq))) {",
+        "if (false) {",
     ),
     Mutant(
         "epoch_is_not_checked_at_the_agent", "P15", AGENT + "receive.cpp",
