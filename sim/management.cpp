@@ -318,12 +318,12 @@ void World::obey(std::size_t which, const Order& order) {
   const bool has = node.member.find(order.session) != nullptr;
   // Of an earlier life: where lives begin with an order, too, that has overtaken it.
   if (has && !group.lives_in(order.epoch)) return;
+  drain(which);
   const Response response = node.member.take(order);
   if (response.deed != Deed::nothing && response.deed != Deed::close &&
       (!is_current(group) || !group.lives_in(order.epoch))) {
     return fail("P20: switch " + std::to_string(which) + " takes up a session that is closed");
   }
-  if (response.deed != Deed::nothing) drain(which);
   switch (response.deed) {
     case Deed::close:
       node.machine.close(order.session);
