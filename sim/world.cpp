@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t pool_buffers = 128;
 constexpr std::uint64_t trouble_ms_max = 300;  // how long a link or a process is in trouble
-/// I7: how long a group may stand still once the faults are over: three times the longest timer.
-constexpr Duration stall_max = std::chrono::milliseconds(1500);
+/// I7: how long a group may stand still once the faults are over: twice the longest timer.
+constexpr Duration stall_max = std::chrono::milliseconds(1000);
 /// Slots times ranks above which only some of the packets are checked by comparing all of it.
 constexpr std::size_t compared_always = 256;
 
