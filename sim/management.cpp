@@ -359,9 +359,10 @@ void World::begin(std::size_t which, Group& group, const Order& order, bool anew
   forsake_older(group, order.epoch);
   group.services[which] = {order.epoch, served};
   group.from[order.epoch] = order.from;
+  const std::vector<control::TreeNumber> homes = homes_of(group);
   for (std::size_t lane = 0; lane < order.servers.size(); ++lane) {
     if ((served >> lane & 1) == 0) continue;
-    if (lane % scenario_.switches != node.plane) report_.reach(Probe::moved);
+    if (order.servers[lane] != homes[lane]) report_.reach(Probe::moved);
     if (group.oracle->begins(node.node, Lane(static_cast<std::uint8_t>(lane)), order.from[lane])) {
       report_.reach(Probe::resumed_again);
     }

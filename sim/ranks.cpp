@@ -166,16 +166,12 @@ void World::send_to_switch(RankProcess& node, const agent::Transmit& out) {
   if (place && place->op < group.oracle->done(node.rank)) report_.reach(Probe::done_op_asked_for);
   const std::size_t plane = node.servers[header.lane.value].value;
   const std::size_t which = at_node(plane, group.tree->leaf_of(node.rank));
-  if (impostor_.below(1'000'000) < scenario_.impostor && timeline_.now() < safe_until_) {
-    ++network_.faults()[static_cast<std::size_t>(Fault::impostor)];
-    carry(
-        link(endpoint(node), plane, true), packet,
-        [this, which](const Delivery& arrived) { switch_receives(which, arrived); },
-        endpoint(node) + static_cast<std::uint32_t>(ranks_.size()));
+  const std::size_t way = link(endpoint(node), plane, true);
+  const auto arrive = [this, which](const Delivery& arrived) { switch_receives(which, arrived); };
+  if (impostor_strikes()) {
+    carry(way, packet, arrive, endpoint(node) + static_cast<std::uint32_t>(ranks_.size()));
   }
-  carry(
-      link(endpoint(node), plane, true), std::move(packet),
-      [this, which](const Delivery& arrived) { switch_receives(which, arrived); }, endpoint(node));
+  carry(way, std::move(packet), arrive, endpoint(node));
 }
 
 void World::take_event(RankProcess& node, const agent::Event& event) {

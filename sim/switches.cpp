@@ -254,10 +254,7 @@ void World::send(std::size_t which, const switching::Transmit& out, switching::P
       fail("P16: a switch denies a session that it has");
     }
     if (!to_rank) return;  // to an impostor, or to a switch below, which need not know
-    RankProcess& to = ranks_[port.value];
-    return carry(
-        link(port.value, switches_[which]->plane, false), std::move(packet),
-        [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, port.value);
+    return carry_to_rank(which, std::move(packet), ranks_[port.value]);
   }
   const std::size_t first_switch = endpoint_of(0);
   if (readable && switches_[which]->forsaken.contains(header.session)) {
@@ -265,10 +262,7 @@ void World::send(std::size_t which, const switching::Transmit& out, switching::P
       return carry_to_switch(which, std::move(packet), port.value - first_switch,
                              endpoint_of(which));
     }
-    RankProcess& to = ranks_[port.value];
-    return carry(
-        link(port.value, switches_[which]->plane, false), std::move(packet),
-        [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, port.value);
+    return carry_to_rank(which, std::move(packet), ranks_[port.value]);
   }
   if (!to_rank && (port.value < first_switch || port.value >= first_switch + switches_.size())) {
     return fail("a switch sends to a port that nobody has");
@@ -292,8 +286,12 @@ void World::send_to_rank(std::size_t which, Group& group, const wire::Header& he
   count_sent(header, false);
   tell("switch ", which, " sends rank ", to.rank.value, " of session ", group.id().value, " ",
        header);
+  carry_to_rank(which, std::move(packet), to);
+}
+
+void World::carry_to_rank(std::size_t which, std::vector<std::byte> packet, RankProcess& to) {
   carry(
-      link(endpoint(to), here.plane, false), std::move(packet),
+      link(endpoint(to), switches_[which]->plane, false), std::move(packet),
       [this, &to](const Delivery& arrived) { rank_receives(to, arrived); }, endpoint_of(which));
 }
 
@@ -313,8 +311,7 @@ void World::send_to_switch(std::size_t which, Group& group, const wire::Header& 
   take_complaint(group);
   count_sent(header, up);
   tell("switch ", which, " sends switch ", to, " ", header);
-  if (impostor_.below(1'000'000) < scenario_.impostor && timeline_.now() < safe_until_) {
-    ++network_.faults()[static_cast<std::size_t>(Fault::impostor)];
+  if (impostor_strikes()) {
     carry_to_switch(which, packet, to,
                     endpoint_of(which) + static_cast<std::uint32_t>(switches_.size()));
   }

@@ -67,6 +67,7 @@ void World::open(std::uint64_t session, std::uint64_t life) {
   group.progress_at = timeline_.now();
   tell("session ", group.id().value, " opens for ", group.config.ranks, " ranks, epoch ",
        group.config.epoch.value);
+  const std::vector<control::TreeNumber> homes = homes_of(group);
   for (std::uint16_t r = 0; r < group.config.ranks; ++r) {
     RankProcess& node = ranks_[session * ranks_max + r];
     node.agent = std::make_unique<agent::Agent>(group.agent_config(Rank(r)));
@@ -74,12 +75,12 @@ void World::open(std::uint64_t session, std::uint64_t life) {
     node.rank = Rank(r);
     node.inbox.clear();
     node.member = control::RankMember(group.config.epoch);
-    node.servers = homes_of(group);
+    node.servers = homes;
   }
   bool all_up = true;
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     const SwitchProcess& at = *switches_[i];
-    const std::uint64_t lanes = lanes_at(at.plane, homes_of(group));
+    const std::uint64_t lanes = lanes_at(at.plane, homes);
     if (lanes == 0 || !group.tree->uses(at.node)) continue;
     if (!at.crashed && !at.cut_off && at.known_life == at.life) {
       group.services[i] = {group.config.epoch, lanes};
@@ -349,6 +350,13 @@ std::size_t World::link_above(std::size_t which_switch, bool up) const {
 
 std::uint32_t World::endpoint_of(std::size_t which_switch) const {
   return static_cast<std::uint32_t>(2 * ranks_.size() + which_switch);
+}
+
+bool World::impostor_strikes() {
+  const bool strikes =
+      impostor_.below(1'000'000) < scenario_.impostor && timeline_.now() < safe_until_;
+  if (strikes) ++network_.faults()[static_cast<std::size_t>(Fault::impostor)];
+  return strikes;
 }
 
 bool World::is_impostor(std::uint32_t endpoint) const {

@@ -166,6 +166,7 @@ class World {
                     std::vector<std::byte> packet, RankProcess& to);
   void send_to_switch(std::size_t which, Group& group, const wire::Header& header,
                       std::vector<std::byte> packet, std::size_t to);
+  void carry_to_rank(std::size_t which, std::vector<std::byte> packet, RankProcess& to);
   void carry_to_switch(std::size_t which, std::vector<std::byte> packet, std::size_t to,
                        std::uint32_t from);
   void count_sent(const wire::Header& header, bool up);
@@ -179,6 +180,7 @@ class World {
   std::size_t link_above(std::size_t which_switch, bool up) const;
   /// Ranks have the first endpoints, then their impostors, switches, and their impostors.
   std::uint32_t endpoint_of(std::size_t which_switch) const;
+  bool impostor_strikes();
   bool is_impostor(std::uint32_t endpoint) const;
   std::size_t at_node(std::size_t plane, std::size_t node) const;
   template <typename Node>

@@ -51,24 +51,35 @@ std::vector<ControlWorld> make_worlds() {
   const SwitchNumber s2{2};
   std::vector<ControlWorld> worlds;
   worlds.push_back({"control-two-switches", "a switch is lost, another is there", 2, {{s0}, {s1}}});
-  worlds.push_back({"control-stale", "another controller takes over", 2, {{s0}, {s1}}});
+  worlds.push_back(
+      {"control-stale", "the same, and another controller takes over", 2, {{s0}, {s1}}});
   worlds.back().successions = 1;
-  worlds.push_back({"control-tree", "of a tree or another switch", 3, {{s0, s1}, {s2}}});
+  worlds.push_back({"control-tree",
+                    "a switch of a tree is lost, or two; another tree is there",
+                    3,
+                    {{s0, s1}, {s2}}});
   worlds.back().losses = 2;
-  worlds.push_back({"control-fallback", "no other switch is there", 1, {{s0}, {s1}}});
+  worlds.push_back(
+      {"control-fallback", "a switch is lost; a rank embeds the only other one", 1, {{s0}, {s1}}});
   worlds.back().fallback = TreeNumber(1);
   worlds.back().losses = 2;
-  worlds.push_back({"control-fallback-stale", "and another controller", 1, {{s0}, {s1}}});
+  worlds.push_back(
+      {"control-fallback-stale", "the same, and another controller takes over", 1, {{s0}, {s1}}});
   worlds.back().fallback = TreeNumber(1);
   worlds.back().successions = 1;
-  worlds.push_back({"control-close", "the session is closed meanwhile", 2, {{s0}, {s1}}});
+  worlds.push_back(
+      {"control-close", "a switch is lost, and the session is closed", 2, {{s0}, {s1}}});
   worlds.back().closes = true;
-  worlds.push_back({"control-close-stale", "and another controller", 2, {{s0}, {s1}}});
+  worlds.push_back(
+      {"control-close-stale", "the same, and another controller takes over", 2, {{s0}, {s1}}});
   worlds.back().closes = true;
   worlds.back().successions = 1;
-  worlds.push_back({"control-death", "a rank dies meanwhile", 2, {{s0}, {s1}}});
+  worlds.push_back({"control-death", "a switch is lost, and a rank dies", 2, {{s0}, {s1}}});
   worlds.back().deaths = 1;
-  worlds.push_back({"control-death-stale", "and another controller", 1, {{s0}}});
+  worlds.push_back({"control-death-stale",
+                    "the same with one switch, and another controller takes over",
+                    1,
+                    {{s0}}});
   worlds.back().deaths = 1;
   worlds.back().successions = 1;
   return worlds;

@@ -297,9 +297,9 @@ MUTANTS = [
         "while (count > 0 && lane.recover_from.value < lane.recover_end.value) {",
     ),
     Mutant(
-        "timeout_recovers_four_fragments", "P2", AGENT + "receive.cpp",
-        "if (fragment.lost || (fragment.asked() && !fragment.arrived)) recovered(lane);",
-        "",
+        "timeout_recovers_four_fragments", "P2", AGENT + "recover.cpp",
+        "if (fragment.lost || (fragment.asked() && !fragment.arrived)) {",
+        "if (false) {",
     ),
     Mutant(
         "payloads_are_never_asked_for", "P2", AGENT + "recover.cpp",

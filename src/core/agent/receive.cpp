@@ -210,7 +210,7 @@ void Agent::State::settle(Instant now, LaneState& lane, Seq seq) {
   lane.backoff = fragment.repeated ? std::min(lane.backoff, backoff_kept_max) : 0;
   lane.deadline = lane.waiting == 0 ? never : now + lane.rtt.rto(lane.backoff);
   if (!before(seq, lane.settled_end)) lane.settled_end = seq + 1;
-  if (fragment.lost || (fragment.asked() && !fragment.arrived)) recovered(lane);
+  recover_after(lane, fragment);
   while (lane.base != lane.next && lane.at(lane.base).state == Fragment::State::settled) {
     lane.base = lane.base + 1;
   }

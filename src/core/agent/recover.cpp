@@ -68,8 +68,12 @@ void Agent::State::recover_further(LaneState& lane, std::uint32_t count) {
   }
 }
 
-/// A fragment that had to be asked about, or repeated, is settled.
-void Agent::State::recovered(LaneState& lane) { recover_further(lane, questions_per_answer); }
+/// The fragment is settled.
+void Agent::State::recover_after(LaneState& lane, const Fragment& fragment) {
+  if (fragment.lost || (fragment.asked() && !fragment.arrived)) {
+    recover_further(lane, questions_per_answer);
+  }
+}
 
 void Agent::State::repeat_overtaken(Instant now, LaneState& lane) {
   if (distance(lane.base, lane.settled_end) <= overtaken_by || now < lane.next_scan) return;

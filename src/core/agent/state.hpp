@@ -129,7 +129,7 @@ struct Agent::State {
   // recover.cpp
   void timeout(Instant now, LaneState& lane);
   void repeat_overtaken(Instant now, LaneState& lane);
-  void recovered(LaneState& lane);
+  void recover_after(LaneState& lane, const Fragment& fragment);
   void recover_further(LaneState& lane, std::uint32_t count);
   void ask(LaneState& lane, Seq seq);
   void queue_repeat(LaneState& lane, Seq seq, Fragment::Due due);
